@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from stores.processor import yield_to_others
 
@@ -38,9 +38,8 @@ class Workers:
 
     def map(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result]:
         """Read texts on all threads, in order; raise the first error once no text is being read any more."""
-        job = _Job(read, texts)
-        self._run(job, lambda: True)
-        return [job.found[number] for number in range(len(texts))]
+        found = self._read_all(read, texts, lambda: True)
+        return [found[number] for number in range(len(texts))]
 
     def map_until_search(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result | None]:
         """Read texts until a search arrives; None for what failed or was not begun."""
@@ -50,9 +49,8 @@ class Workers:
                 return read(text)
             return None
 
-        job = _Job(attempt, texts)
-        self._run(job, lambda: self.available > 1)
-        return [job.found.get(number) for number in range(len(texts))]
+        found = self._read_all(attempt, texts, lambda: self.available > 1)
+        return [found.get(number) for number in range(len(texts))]
 
     def close(self) -> None:
         with self._lock:
@@ -61,48 +59,37 @@ class Workers:
         if helpers is not None:
             helpers.shutdown(cancel_futures=True)
 
-    def _run(self, job: "_Job[Result]", goes_on: Callable[[], bool]) -> None:
-        helping: list[Future[None]] = []
+    def _read_all(
+        self, read: Callable[[str], Result], texts: Sequence[str], goes_on: Callable[[], bool]
+    ) -> dict[int, Result]:
+        found: dict[int, Result] = {}
+        # Threads share the iterator: each takes the next number.
+        numbers, is_over = iter(range(len(texts))), threading.Event()
+
+        def work(goes_on: Callable[[], bool]) -> None:
+            try:
+                while not is_over.is_set() and goes_on() and (number := next(numbers, None)) is not None:
+                    found[number] = read(texts[number])
+            except BaseException:
+                is_over.set()
+                raise
+
+        helping = self._submitted(work, min(self.available, len(texts)) - 1)
         try:
-            self._submit(job, min(self.available, len(job.texts)) - 1, helping)
-            job.work(goes_on)
+            work(goes_on)
         finally:
-            job.end()
+            is_over.set()
             begun = [each for each in helping if not each.cancel()]
             faults = [fault for each in begun if (fault := each.exception()) is not None]
         if faults:
             raise faults[0]
+        return found
 
-    def _submit(self, job: "_Job[Result]", helpers: int, helping: list["Future[None]"]) -> None:
+    def _submitted(self, work: Callable[[Callable[[], bool]], None], helpers: int) -> list["Future[None]"]:
+        helping: list[Future[None]] = []
         with self._lock, suppress(RuntimeError):  # no further thread can be started
             for _ in range(0 if self._is_closed else helpers):
                 if self._helpers is None:
                     self._helpers = ThreadPoolExecutor(self._most - 1, "reading", yield_to_others)
-                helping.append(self._helpers.submit(job.work, lambda: self.available > 1))
-
-
-class _Job(Generic[Result]):
-    def __init__(self, read: Callable[[str], Result], texts: Sequence[str]) -> None:
-        self.texts = texts
-        self.found: dict[int, Result] = {}
-        self._read = read
-        self._lock = threading.Lock()
-        self._next = 0
-
-    def work(self, goes_on: Callable[[], bool]) -> None:
-        while goes_on() and (number := self._taken()) < len(self.texts):
-            try:
-                self.found[number] = self._read(self.texts[number])
-            except BaseException:
-                self.end()
-                raise
-
-    def end(self) -> None:
-        with self._lock:
-            self._next = len(self.texts)
-
-    def _taken(self) -> int:
-        with self._lock:
-            number = self._next
-            self._next = min(number + 1, len(self.texts))
-            return number
+                helping.append(self._helpers.submit(work, lambda: self.available > 1))
+        return helping

@@ -1,5 +1,6 @@
 """The ledger: SQL behind one interface, on SQLite or PostgreSQL."""
 
+from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
 from stores.ledger.account_rows import SLUG_LENGTH
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.citations import Cited, CitedBy, Citing
@@ -9,7 +10,7 @@ from stores.ledger.ending import ENDED, WITHDRAWN
 from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
-from stores.ledger.grants import AuthorizationCode, Grant, OAuthClient, TokenPair
+from stores.ledger.grants import TokenPair
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.jobs import JOB_LEASE_S, Jobs
@@ -23,6 +24,6 @@ from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, Re
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.task_counts import TaskTally
-from stores.ledger.tickets import DeviceLogin, DeviceRefusal
+from stores.ledger.tickets import DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES

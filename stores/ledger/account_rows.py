@@ -1,20 +1,20 @@
-"""Conversion of users, organizations and sessions to rows and back."""
+"""Tables of users, organizations and sessions as records."""
 
 import re
+from typing import Any
 
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
-from stores.ledger.columns import columns_of, reader, to_values
-from stores.ledger.encoding import address_key, check_id, check_keys, check_text
-from stores.ledger.rows import Values
+from stores.ledger.encoding import address_key
+from stores.ledger.record_table import RecordTable
 from stores.records import Organization, Session, User
 
-USER_COLUMNS = columns_of(users, User)
-ORGANIZATION_COLUMNS = columns_of(organizations, Organization)
-SESSION_COLUMNS = columns_of(sessions, Session)
-USER_WIDTH = len(USER_COLUMNS)
-ORGANIZATION_WIDTH = len(ORGANIZATION_COLUMNS)
-to_user, to_organization, to_session = reader(User), reader(Organization), reader(Session)
+USERS = RecordTable(users, User, "created_at", "id")
+ORGANIZATIONS = RecordTable(organizations, Organization, "id")
+SESSIONS = RecordTable(sessions, Session, "-created_at", "id")
+NO_FEED = {"seq": 0, "batch": ""}
+"""Columns of an organization with an empty feed."""
+USER_WIDTH, ORGANIZATION_WIDTH = len(USERS.columns), len(ORGANIZATIONS.columns)
 
 SLUG_LENGTH = 64
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -29,24 +29,6 @@ def check_slug(slug: str) -> None:
         )
 
 
-def user_values(user: User) -> Values:
+def user_values(user: User) -> dict[str, Any]:
     """Return every column of a user except the preferences."""
-    check_id(user.id)
-    check_keys((address_key(user.email),))
-    check_text((user.email, user.name, user.avatar_url, user.bio))
-    return to_values(user) | {"email_key": address_key(user.email)}
-
-
-def organization_values(organization: Organization) -> Values:
-    """Return every column of an organization with an empty feed."""
-    check_id(organization.id)
-    check_keys((organization.slug,))
-    check_text((organization.name,))
-    return to_values(organization) | {"seq": 0, "batch": ""}
-
-
-def session_values(session: Session) -> Values:
-    check_id(session.id)
-    check_keys((session.refresh_id, session.provider))
-    check_text((session.user_agent, session.ip_address))
-    return to_values(session)
+    return USERS.values(user, email_key=address_key(user.email))

@@ -1,48 +1,39 @@
 """Tables of people, memberships and credentials. They write no feed rows."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Table, UniqueConstraint
 
-from stores.ledger.columns import KeyText, key, metadata, micros, of_organization, of_user, words
+from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
+from stores.ledger.columns import KeyText, columns_for, key, metadata, number, of_organization, of_user, refers
+from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, Session, Team, User
+from stores.spaces import MemorySpace, SpaceMember
+
+
+def _organization() -> Column[str]:
+    return Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True)
+
+
+def _of_client() -> Column[str]:
+    return Column("client_id", KeyText, ForeignKey("oauth_clients.id", ondelete="CASCADE"), nullable=False, index=True)
+
 
 organizations = Table(
     "organizations",
     metadata,
-    key("id", primary_key=True),
-    words("name"),
-    key("slug", unique=True),
-    Column("is_personal", Boolean, nullable=False),
-    micros("created_at"),
-    micros("seq"),
-    key("batch"),
-    micros("deleted_at", nullable=True),
+    *columns_for(
+        Organization, key("slug", unique=True), number("seq"), key("batch"), number("deleted_at", nullable=True)
+    ),
 )
 """`seq` and `batch` are the head of the change feed. With `deleted_at` it is being erased."""
 
 users = Table(
     "users",
     metadata,
-    key("id", primary_key=True),
-    words("email"),
-    key("email_key", unique=True),
-    words("name"),
-    words("password_hash", nullable=True),
-    Column("is_admin", Boolean, nullable=False),
-    words("avatar_url", nullable=True),
-    Column("codehost_id", BigInteger, nullable=True, unique=True),
-    micros("created_at"),
-    words("bio", nullable=True),
-    micros("email_verified_at", nullable=True),
-    words("preferences", nullable=True),
+    *columns_for(
+        User,
+        key("email_key", unique=True),
+        Column("codehost_id", BigInteger, nullable=True, unique=True),
+        key("preferences", nullable=True),
+    ),
 )
 
 memberships = Table(
@@ -51,33 +42,15 @@ memberships = Table(
     Column("user_id", KeyText, ForeignKey("users.id"), primary_key=True),
     Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True, index=True),
     key("role"),
-    micros("created_at"),
+    number("created_at"),
 )
 
-sessions = Table(
-    "sessions",
-    metadata,
-    key("id", primary_key=True),
-    Column("user_id", KeyText, ForeignKey("users.id"), nullable=False, index=True),
-    of_organization(),
-    key("refresh_id"),
-    micros("created_at"),
-    micros("expires_at"),
-    micros("revoked_at", nullable=True),
-    key("provider", nullable=True),
-    words("user_agent", nullable=True),
-    words("ip_address", nullable=True),
-    micros("last_used_at", nullable=True),
-)
+sessions = Table("sessions", metadata, *columns_for(Session, of_user(), of_organization()))
 
 external_identities = Table(
     "external_identities",
     metadata,
-    key("provider", primary_key=True),
-    key("subject", primary_key=True),
-    of_user(),
-    words("email", nullable=True),
-    micros("created_at"),
+    *columns_for(ExternalIdentity, key("provider", primary_key=True), key("subject", primary_key=True), of_user()),
 )
 
 password_resets = Table(
@@ -85,24 +58,22 @@ password_resets = Table(
     metadata,
     key("token_hash", primary_key=True),
     of_user(),
-    micros("created_at"),
-    micros("expires_at", index=True),
+    number("created_at"),
+    number("expires_at", index=True),
 )
 
 invitations = Table(
     "invitations",
     metadata,
-    key("id", primary_key=True),
-    of_organization(),
-    key("token_hash", unique=True),
-    words("email"),
-    key("email_key"),
-    key("role"),
-    key("invited_by"),
-    micros("created_at"),
-    micros("expires_at", index=True),
-    micros("accepted_at", nullable=True),
-    micros("revoked_at", nullable=True),
+    *columns_for(
+        Invitation,
+        of_organization(),
+        key("token_hash", unique=True),
+        key("email_key"),
+        number("expires_at", index=True),
+        number("accepted_at", nullable=True),
+        number("revoked_at", nullable=True),
+    ),
 )
 
 project_members = Table(
@@ -112,28 +83,14 @@ project_members = Table(
     key("user_id", primary_key=True),
     key("project_id", primary_key=True),
     key("role"),
-    micros("created_at"),
+    number("created_at"),
     Index("ix_project_members_project", "organization_id", "project_id"),
-    ForeignKeyConstraint(
-        ["user_id", "organization_id"], ["memberships.user_id", "memberships.organization_id"], ondelete="CASCADE"
-    ),
-    ForeignKeyConstraint(
-        ["organization_id", "project_id"], ["project_access.organization_id", "project_access.project_id"]
-    ),
+    refers("memberships", "user_id", "organization_id", cascade=True),
+    refers("project_access", "organization_id", "project_id"),
 )
 """Granted project roles. The creator owns a project without a row."""
 
-teams = Table(
-    "teams",
-    metadata,
-    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
-    key("id", primary_key=True),
-    words("name"),
-    key("slug"),
-    words("description"),
-    micros("created_at"),
-    UniqueConstraint("organization_id", "slug"),
-)
+teams = Table("teams", metadata, *columns_for(Team, _organization()), UniqueConstraint("organization_id", "slug"))
 
 team_members = Table(
     "team_members",
@@ -141,12 +98,10 @@ team_members = Table(
     key("organization_id", primary_key=True),
     key("user_id", primary_key=True),
     key("team_id", primary_key=True),
-    micros("created_at"),
+    number("created_at"),
     Index("ix_team_members_team", "organization_id", "team_id"),
-    ForeignKeyConstraint(["organization_id", "team_id"], ["teams.organization_id", "teams.id"], ondelete="CASCADE"),
-    ForeignKeyConstraint(
-        ["user_id", "organization_id"], ["memberships.user_id", "memberships.organization_id"], ondelete="CASCADE"
-    ),
+    refers("teams", "organization_id", "team_id id", cascade=True),
+    refers("memberships", "user_id", "organization_id", cascade=True),
 )
 
 team_projects = Table(
@@ -156,70 +111,39 @@ team_projects = Table(
     key("team_id", primary_key=True),
     key("project_id", primary_key=True),
     key("role"),
-    micros("created_at"),
+    number("created_at"),
     Index("ix_team_projects_project", "organization_id", "project_id"),
-    ForeignKeyConstraint(["organization_id", "team_id"], ["teams.organization_id", "teams.id"], ondelete="CASCADE"),
-    ForeignKeyConstraint(
-        ["organization_id", "project_id"], ["project_access.organization_id", "project_access.project_id"]
-    ),
+    refers("teams", "organization_id", "team_id id", cascade=True),
+    refers("project_access", "organization_id", "project_id"),
 )
 
 memory_spaces = Table(
     "memory_spaces",
     metadata,
-    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
-    key("id", primary_key=True),
-    key("memory_scope"),
-    key("scope_key"),
-    words("name"),
-    words("description", nullable=True),
-    key("state"),
-    key("disabled_reason", nullable=True),
-    words("metadata"),
-    key("created_by_user_id"),
-    micros("created_at"),
-    micros("updated_at"),
+    *columns_for(MemorySpace, _organization(), key("scope_key")),
     UniqueConstraint("organization_id", "memory_scope", "scope_key"),
 )
 
 memory_space_members = Table(
     "memory_space_members",
     metadata,
-    key("organization_id", primary_key=True),
-    key("space_id", primary_key=True),
-    key("principal_type", primary_key=True),
-    key("principal_id", primary_key=True),
-    key("id"),
-    key("role"),
-    words("permissions"),
-    micros("expires_at", nullable=True),
-    key("created_by_user_id"),
-    micros("created_at"),
-    micros("updated_at"),
-    Index("ix_memory_space_members_principal", "organization_id", "principal_type", "principal_id"),
-    ForeignKeyConstraint(
-        ["organization_id", "space_id"], ["memory_spaces.organization_id", "memory_spaces.id"], ondelete="CASCADE"
+    *columns_for(
+        SpaceMember,
+        key("organization_id", primary_key=True),
+        key("space_id", primary_key=True),
+        key("principal_type", primary_key=True),
+        key("principal_id", primary_key=True),
+        key("id"),
     ),
+    Index("ix_memory_space_members_principal", "organization_id", "principal_type", "principal_id"),
+    refers("memory_spaces", "organization_id", "space_id id", cascade=True),
 )
 """Principals have no foreign key: agents have no table."""
 
 api_keys = Table(
     "api_keys",
     metadata,
-    key("id", primary_key=True),
-    of_organization(),
-    of_user(),
-    words("name"),
-    key("prefix", unique=True),
-    words("key_hash"),
-    words("scopes"),
-    words("project_ids"),
-    words("memory_space_ids"),
-    Column("live", Boolean, nullable=False),
-    micros("created_at"),
-    micros("expires_at", nullable=True),
-    micros("revoked_at", nullable=True),
-    micros("last_used_at", nullable=True),
+    *columns_for(ApiKey, of_organization(), of_user(), key("prefix", unique=True), key("key_hash")),
 )
 
 tickets = Table(
@@ -227,64 +151,46 @@ tickets = Table(
     metadata,
     key("kind", primary_key=True),
     key("token_hash", primary_key=True),
-    words("data"),
-    micros("expires_at", index=True),
+    key("data"),
+    number("expires_at", index=True),
 )
 
 device_logins = Table(
     "device_logins",
     metadata,
-    key("device_hash", primary_key=True),
-    key("user_code_hash", unique=True),
-    words("details"),
-    key("state"),
-    of_user(nullable=True),
-    of_organization(nullable=True),
-    Column("interval_s", Integer, nullable=False),
-    micros("polled_at", nullable=True),
-    micros("expires_at", index=True),
+    *columns_for(
+        DeviceLogin,
+        key("device_hash", primary_key=True),
+        key("user_code_hash", unique=True),
+        key("state"),
+        number("expires_at", index=True),
+        of_user(nullable=True),
+        of_organization(nullable=True),
+        number("polled_at", nullable=True),
+    ),
 )
 
-oauth_clients = Table(
-    "oauth_clients",
-    metadata,
-    key("id", primary_key=True),
-    words("secret_hash", nullable=True),
-    words("metadata"),
-    micros("created_at"),
-    micros("last_used_at"),
-)
+oauth_clients = Table("oauth_clients", metadata, *columns_for(OAuthClient))
 
 oauth_codes = Table(
     "oauth_codes",
     metadata,
-    key("code_hash", primary_key=True),
-    Column("client_id", KeyText, ForeignKey("oauth_clients.id", ondelete="CASCADE"), nullable=False, index=True),
-    of_user(),
-    of_organization(),
-    words("redirect_uri"),
-    Column("redirect_uri_explicit", Boolean, nullable=False),
-    words("code_challenge"),
-    words("resource", nullable=True),
-    words("scopes"),
-    micros("expires_at", index=True),
-    key("grant_id", nullable=True),
+    *columns_for(
+        AuthorizationCode,
+        key("code_hash", primary_key=True),
+        _of_client(),
+        of_user(),
+        of_organization(),
+        number("expires_at", index=True),
+        key("grant_id", nullable=True),
+    ),
 )
 """A code with a `grant_id` is spent."""
 
 oauth_grants = Table(
     "oauth_grants",
     metadata,
-    key("id", primary_key=True),
-    Column("client_id", KeyText, ForeignKey("oauth_clients.id", ondelete="CASCADE"), nullable=False, index=True),
-    of_user(),
-    of_organization(),
-    words("resource", nullable=True),
-    words("scopes"),
-    micros("created_at"),
-    micros("last_used_at"),
-    micros("expires_at", index=True),
-    micros("revoked_at", nullable=True),
+    *columns_for(Grant, _of_client(), of_user(), of_organization(), number("expires_at", index=True)),
 )
 
 oauth_tokens = Table(
@@ -293,16 +199,16 @@ oauth_tokens = Table(
     key("token_hash", primary_key=True),
     Column("grant_id", KeyText, ForeignKey("oauth_grants.id", ondelete="CASCADE"), nullable=False, index=True),
     key("kind"),
-    words("scopes"),
-    micros("expires_at", index=True),
-    micros("spent_at", nullable=True),
+    key("scopes"),
+    number("expires_at", index=True),
+    number("spent_at", nullable=True),
 )
 
 audit_entries = Table(
     "audit_entries",
     metadata,
     key("organization_id", primary_key=True),
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    number("position", primary_key=True),
     key("id"),
     key("actor_id", nullable=True),
     key("action"),
@@ -311,10 +217,10 @@ audit_entries = Table(
     key("memory_scope", nullable=True),
     key("project_id", nullable=True),
     Column("allowed", Boolean, nullable=True),
-    words("details"),
-    words("request"),
-    micros("created_at"),
-    words("hash"),
+    key("details"),
+    key("request"),
+    number("created_at"),
+    key("hash"),
     *(
         Index(f"ix_audit_entries_{name}", "organization_id", name, "position")
         for name in ("created_at", "actor_id", "action", "family", "project_id", "memory_scope", "allowed")
@@ -331,15 +237,9 @@ audit_subjects = Table(
     key("organization_id", primary_key=True),
     key("subject", primary_key=True),
     key("role", primary_key=True),
-    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    number("position", primary_key=True),
 )
 """Records that an entry names, by role: `resource`, `source`, `derived`."""
 
-audit_heads = Table(
-    "audit_heads",
-    metadata,
-    key("organization_id", primary_key=True),
-    Column("position", BigInteger, nullable=False),
-    words("hash"),
-)
+audit_heads = Table("audit_heads", metadata, key("organization_id", primary_key=True), number("position"), key("hash"))
 """Length and last hash of each log."""

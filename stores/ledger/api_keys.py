@@ -1,39 +1,29 @@
 """API keys: found by prefix; the caller compares the hash. Uses are buffered."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from threading import Lock
 from typing import Any
 
-from sqlalchemy import Select, bindparam, insert, or_, select, update
+from sqlalchemy import bindparam, or_, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger.account_tables import api_keys
-from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, here, reader, to_values
-from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
+from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.rows import Values
-from stores.ledger.store import Store, clashing
+from stores.ledger.record_table import RecordTable
+from stores.ledger.store import clashing
 from stores.records import ApiKey, Identity
 
 USE_NOTED_EVERY = timedelta(minutes=1)
 
-_keys = api_keys
-_columns = columns_of(_keys, ApiKey)
-_read = reader(ApiKey)
-_by_prefix = identity_beside(_keys, *_columns, _keys.c.key_hash).where(
-    _keys.c.prefix == bindparam("prefix"),
-    _keys.c.revoked_at.is_(None),
-    or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
-)
-_one = select(*_columns).where(here(_keys), _keys.c.id == bindparam("key"))
-_of_organization = select(*_columns).where(here(_keys)).order_by(_keys.c.created_at.desc(), _keys.c.id)
-_note = update(_keys).where(
-    _keys.c.id == bindparam("of_key"), or_(_keys.c.last_used_at.is_(None), _keys.c.last_used_at < bindparam("at"))
+_keys = RecordTable(api_keys, ApiKey, "-created_at", "id")
+_note = update(api_keys).where(
+    api_keys.c.id == bindparam("of_key"),
+    or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < bindparam("at")),
 )
 
 
@@ -46,7 +36,7 @@ class KeyIdentity:
     key_hash: str = field(repr=False)
 
 
-class ApiKeys(Store):
+class ApiKeys(AuditedStore):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
         self._lock = Lock()
@@ -56,38 +46,35 @@ class ApiKeys(Store):
 
     def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
         """Store a key; Conflict if its id or prefix is taken."""
-        values = _values(key, key_hash)
-        with self._database.write() as connection:
-            with clashing("A key of that prefix exists already.", "The user or the organization does not exist."):
-                connection.execute(insert(_keys), values)
-            append_audit(connection, self._clock(), audit)
+        taken, gone = "A key of that prefix exists already.", "The user or the organization does not exist."
+        with self._audited(audit) as connection, clashing(taken, gone):
+            _keys.insert(connection, key, key_hash=key_hash)
 
     def find(self, prefix: str) -> KeyIdentity | None:
         """Return the owner of a valid key with the present role, in one query."""
-        row = self._first(_by_prefix, {"prefix": prefix, "now": to_micros(self._clock())})
+        ends = api_keys.c.expires_at
+        holds = (*_keys.where(prefix=prefix, revoked_at=None), or_(ends.is_(None), ends > to_micros(self._clock())))
+        row = self._first(identity_beside(api_keys, *_keys.columns, api_keys.c.key_hash).where(*holds))
         if row is None:
             return None
-        return KeyIdentity(to_identity(row, None), self._to_key(row[IDENTITY_WIDTH:-1]), row[-1])
+        return KeyIdentity(to_identity(row, None), self._used(_keys.read(row[IDENTITY_WIDTH:-1])), row[-1])
 
     def key(self, organization_id: str, key_id: str) -> ApiKey | None:
-        row = self._first(_one, {"organization": organization_id, "key": key_id})
-        return None if row is None else self._to_key(row)
+        key = self._find(_keys, organization_id=organization_id, id=key_id)
+        return None if key is None else self._used(key)
 
     def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
         """List keys of an organization or member, ended ones too, newest first."""
-        statement: Select[Any] = _of_organization
-        if user_id is not None:
-            statement = statement.where(_keys.c.user_id == user_id)
-        return [self._to_key(row) for row in self._all(statement, {"organization": organization_id})]
+        of_user = {} if user_id is None else {"user_id": user_id}
+        return [self._used(key) for key in self._list(_keys, organization_id=organization_id, **of_user)]
 
     def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
         """Revoke a key; if it had ended, write nothing."""
         with self._database.write() as connection:
-            if connection.execute(_one, {"organization": organization_id, "key": key_id}).first() is None:
+            if _keys.one(connection, organization_id=organization_id, id=key_id) is None:
                 raise NotFound(f"There is no API key {key_id}.")
             now = self._clock()
-            statement = update(_keys).where(_keys.c.id == key_id, _keys.c.revoked_at.is_(None))
-            if connection.execute(statement.values(revoked_at=to_micros(now))).rowcount:
+            if _keys.change(connection, {"revoked_at": to_micros(now)}, id=key_id, revoked_at=None):
                 append_audit(connection, now, audit)
 
     def note_use(self, key_id: str) -> None:
@@ -111,18 +98,10 @@ class ApiKeys(Store):
             self._unwritten -= {use["of_key"] for use in uses if self._noted[use["of_key"]] == use["at"]}
         return len(uses)
 
-    def _to_key(self, row: Sequence[Any]) -> ApiKey:
-        key = _read(row)
+    def _used(self, key: ApiKey) -> ApiKey:
         with self._lock:
             noted = self._noted.get(key.id)
         if noted is None:
             return key
         used_at = from_micros(noted)
         return replace(key, last_used_at=used_at if key.last_used_at is None else max(used_at, key.last_used_at))
-
-
-def _values(key: ApiKey, key_hash: str) -> Values:
-    check_id(key.id)
-    check_id(key.prefix)
-    check_text((key.name, key_hash))
-    return to_values(key) | {"key_hash": key_hash}

@@ -4,9 +4,9 @@ import hashlib
 import threading
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -215,6 +215,15 @@ def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None
     if rows := [place | {"role": role, "subject": subject} for role, subject in sorted(draft.subjects)]:
         connection.execute(_add_subjects, rows)
     return str(values["id"])
+
+
+class AuditedStore(Store):
+    @contextmanager
+    def _audited(self, audit: AuditDraft | None) -> Iterator[Connection]:
+        """Yield a transaction that ends with an audit entry, if there is one."""
+        with self._database.write() as connection:
+            yield connection
+            append_audit(connection, self._clock(), audit)
 
 
 def _facets(draft: AuditDraft) -> Values:

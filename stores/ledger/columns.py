@@ -8,9 +8,23 @@ from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
+from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from sqlalchemy import BigInteger, Column, ColumnElement, ForeignKey, FromClause, MetaData, Table, Text, and_, bindparam
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    ForeignKeyConstraint,
+    FromClause,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    bindparam,
+)
 
 from stores.ledger.encoding import dump_json, from_micros, load_object, load_strings, to_micros
 
@@ -32,20 +46,43 @@ def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique:
     return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
 
 
-def words(name: str, *, nullable: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=nullable)
+def number(name: str, *, nullable: bool = False, index: bool = False, primary_key: bool = False) -> Column[int]:
+    return Column(
+        name, BigInteger, nullable=nullable, index=index or None, primary_key=primary_key, autoincrement=False
+    )
 
 
-def micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable, index=index or None)
-
-
-def of_user(*, nullable: bool = False) -> Column[str]:
-    return Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), nullable=nullable, index=True)
+def of_user(*, nullable: bool = False, primary_key: bool = False) -> Column[str]:
+    cascade = ForeignKey("users.id", ondelete="CASCADE")
+    return Column("user_id", KeyText, cascade, nullable=nullable, index=True, primary_key=primary_key)
 
 
 def of_organization(*, nullable: bool = False) -> Column[str]:
     return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)
+
+
+def refers(table: str, *columns: str, cascade: bool = False) -> ForeignKeyConstraint:
+    """Return the foreign key to a table: columns of the same names, or of another one that follows a blank."""
+    pairs = [each.split() for each in columns]
+    targets = [f"{table}.{pair[-1]}" for pair in pairs]
+    return ForeignKeyConstraint([pair[0] for pair in pairs], targets, ondelete="CASCADE" if cascade else None)
+
+
+def columns_for(record: type[Any], *special: Column[Any]) -> list[Column[Any]]:
+    """Return the columns of a record's fields, plain except for the special ones; other special ones come first.
+
+    A field `id` is the primary key.
+    """
+    by_name = {column.name: column for column in special}
+    fields = get_type_hints(record)
+    others = [column for column in special if column.name not in fields]
+    return [*others, *(by_name.get(name, _column(name, hint)) for name, hint in fields.items())]
+
+
+def _column(name: str, hint: object) -> Column[Any]:
+    kinds = {hint, *get_args(hint)}
+    kind = Boolean() if bool in kinds else BigInteger() if kinds & {int, datetime} else KeyText
+    return Column(name, kind, nullable=NoneType in kinds, primary_key=name == "id", autoincrement=False)
 
 
 def here(table: FromClause, parameter: str = "organization") -> ColumnElement[bool]:

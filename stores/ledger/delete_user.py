@@ -5,7 +5,7 @@ from sqlalchemy import Connection, bindparam, delete, select
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.accounts import lock_accounts, require_other_admin
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.audit import AuditDraft
 from stores.ledger.columns import here
 from stores.ledger.encoding import to_micros
 from stores.ledger.members import is_home, is_last_owner
@@ -32,7 +32,7 @@ class Departures(Organizations):
 
         Conflict if others are in the personal organization, or need the user as an owner or as the admin.
         """
-        with self._database.write() as connection:
+        with self._audited(audit) as connection:
             connection.execute(lock_accounts)
             owned = self._lock_memberships(connection, user_id)
             require_other_admin(connection, user_id)
@@ -40,15 +40,13 @@ class Departures(Organizations):
             shared = [each for each in owned if each.id not in alone]
             _require_empty_home(connection, shared, user_id)
             _require_successors(connection, shared)
-            now = self._clock()
+            now = to_micros(self._clock())
             for organization_id in alone:
-                close_organization(connection, to_micros(now), organization_id)
-            for table in (schema.sessions, _memberships):
-                connection.execute(delete(table).where(table.c.user_id == user_id))
+                close_organization(connection, now, organization_id)
+            connection.execute(delete(_memberships).where(_memberships.c.user_id == user_id))
             connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
             end_memberships_in_spaces(connection, user_id)
-            revoke_unvouched(connection, to_micros(now), user_id)
-            append_audit(connection, now, audit)
+            revoke_unvouched(connection, now, user_id)
         self._erase(alone)
         return alone
 

@@ -4,16 +4,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
+from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import DAMAGE, checked, damaged, sound
-from stores.ledger.encoding import KEY_BYTES, check_id, check_text, cut, fold, key_of, load_object
+from stores.ledger.encoding import KEY_BYTES, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
+from stores.ledger.record_table import RecordTable
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Chunk, Document, Entity, EntityDraft
@@ -33,18 +34,17 @@ class ChunkPlace:
 _chunks = schema.chunks
 _documents = schema.documents
 _sources = schema.entities
-_chunk_columns = columns_of(_chunks, Chunk)
-_document_columns = columns_of(_documents, Document)
-_to_chunk, _to_document = checked("chunk", reader(Chunk)), checked("document", reader(Document))
+_CHUNKS, _DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
+_to_chunk, _to_document = checked("chunk", _CHUNKS.read), checked("document", _DOCUMENTS.read)
 
 _places = (
-    select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
+    select(*_CHUNKS.columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
     .join(_documents, beside(_documents.c.id, _chunks.c.document_id))
     .join(_sources, beside(_sources.c.id, _chunks.c.source_id))
     .where(here(_chunks), among(_chunks.c.id))
 )
 _slice = (
-    select(*_chunk_columns, *entity_columns(schema.entities))
+    select(*_CHUNKS.columns, *entity_columns(schema.entities))
     .join(schema.entities, beside(schema.entities.c.id, _chunks.c.id))
     .where(
         here(_chunks),
@@ -58,21 +58,6 @@ _all_sources = (
     .where(here(_sources), _sources.c.type_key == SOURCE)
     .order_by(_sources.c.name_key, _sources.c.id)
 )
-_documents_of = (
-    select(*_document_columns)
-    .where(here(_documents), _documents.c.source_id == bindparam("source"))
-    .order_by(_documents.c.id)
-)
-_chunks_of = select(_chunks.c.id).where(here(_chunks), _chunks.c.source_id == bindparam("source"))
-_outdate = update(_documents).where(
-    here(_documents, "of_organization"),
-    _documents.c.id.in_(
-        select(_chunks.c.document_id).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
-    ),
-)
-_change = update(_documents).where(here(_documents, "of_organization"), _documents.c.id == bindparam("of_document"))
-_move = update(_chunks).where(here(_chunks, "of_organization"), _chunks.c.id == bindparam("of_chunk"))
-_document = select(*_document_columns).where(here(_documents), _documents.c.id == bindparam("document"))
 
 
 class DocumentReads(Store):
@@ -111,41 +96,39 @@ class DocumentReads(Store):
         return [row[0] for row in rows if _is_named(row[1], name, name_contains)]
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
-        rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
-        return sound(rows, _to_document)
+        statement = _DOCUMENTS.select(organization_id=organization_id, source_id=source_id)
+        return sound(self._all(statement), _to_document)
 
 
 class DocumentWrites(EntityWrites):
     def add_document(self, document: Document) -> None:
-        check_id(document.id)
-        check_text((document.url, document.title, document.content_hash))
         source = self.entity(document.source_id)
         if source is None or source.entity_type.lower() != SOURCE:
             raise NotFound(f"Source {document.source_id} does not exist.")
-        if not self._insert_new(_documents, to_values(document) | {"organization_id": self.organization_id}):
+        if not self._insert_new(_documents, _DOCUMENTS.values(document, organization_id=self.organization_id)):
             raise Conflict(f"Document {document.id} exists already.")
 
     def change_document(self, document: Document) -> None:
         """Store the title, content hash and fetching of a document; its chunks stay."""
-        check_text((document.title, document.content_hash))
-        values = to_values(document)
+        values = _DOCUMENTS.values(document)
         changed = {name: values[name] for name in ("title", "content_hash", "fetched")}
-        self._run(_change.values(changed), {"of_organization": self.organization_id, "of_document": document.id})
+        _DOCUMENTS.change(self._connection, changed, organization_id=self.organization_id, id=document.id)
 
     def move_chunk(self, chunk_id: str, index: int) -> None:
         """Change the place of a chunk within its document, which no index knows."""
-        values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
-        self._run(_move.values(chunk_index=index), values)
+        _CHUNKS.change(self._connection, {"chunk_index": index}, organization_id=self.organization_id, id=chunk_id)
 
     def chunk_ids(self, source_id: str) -> list[str]:
         """Return the ids of a source's chunks, ordered."""
-        values = self._here | {"source": source_id}
-        return sorted(row[0] for row in self._run(_chunks_of, values))
+        of_source = _CHUNKS.where(organization_id=self.organization_id, source_id=source_id)
+        return sorted(self._connection.execute(select(_chunks.c.id).where(*of_source)).scalars())
 
     def outdate_document(self, chunk_id: str) -> None:
         """Mark the document of a changed chunk as outdated: ingesting it restores the chunk."""
-        values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
-        self._run(_outdate.values(content_hash=""), values)
+        holds = _documents.c.id.in_(
+            select(_chunks.c.document_id).where(*_CHUNKS.where(organization_id=self.organization_id, id=chunk_id))
+        )
+        _DOCUMENTS.change(self._connection, {"content_hash": ""}, holds, organization_id=self.organization_id)
 
     def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
         """Store a chunk's place and the entity with its text, under one id."""
@@ -154,13 +137,13 @@ class DocumentWrites(EntityWrites):
         document = self._document(chunk.document_id)
         if document is None or document.source_id != chunk.source_id:
             raise NotFound(f"Source {chunk.source_id} has no document {chunk.document_id}.")
-        check_text((chunk.chunk_type,))
         entity = self.create_entity(replace(draft, source_id=chunk.source_id))
-        self._insert_new(_chunks, to_values(chunk) | {"organization_id": self.organization_id})
+        _CHUNKS.insert(self._connection, chunk, organization_id=self.organization_id)
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        return self._one(_document, self._here | {"document": document_id}, _to_document)
+        statement = _DOCUMENTS.select(organization_id=self.organization_id, id=document_id)
+        return self._one(statement, {}, _to_document)
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

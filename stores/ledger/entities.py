@@ -11,9 +11,10 @@ from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
-from stores.ledger.encoding import check_id, key_of, to_micros
+from stores.ledger.encoding import key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
+from stores.ledger.record_table import equal_to
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -35,70 +36,14 @@ _of_organization = here(_table)
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
-_same = (
-    select(*entity_columns(_table))
-    .where(
-        _of_organization,
-        _table.c.name_key == bindparam("name"),
-        _table.c.type_key == bindparam("type"),
-        _table.c.visibility == bindparam("visibility"),
-        _table.c.content == bindparam("content"),
-        _table.c.created_at >= bindparam("since"),
-    )
-    .order_by(_table.c.created_at, _table.c.id)
-    .limit(1)
-)
 _unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
     here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
-_revision = select(*entity_columns(_past)).where(
-    here(_past), _past.c.id == bindparam("id"), _past.c.revision == bindparam("revision")
-)
-_replaced_since = (
-    select(*entity_columns(_past))
-    .join(_table, beside(_table.c.id, _past.c.id))
-    .where(
-        among(_table.c.visibility, "visibility"),
-        here(_past),
-        _past.c.valid_from <= bindparam("at"),
-        _past.c.valid_to > bindparam("at"),
-    )
-    .order_by(_past.c.valid_to.desc(), _past.c.id)
-    .limit(bindparam("limit"))
-)
 _changes = schema.changes
-_written_since = (
-    select(_changes.c.record_id)
-    .where(
-        here(_changes),
-        _changes.c.sequence > bindparam("after"),
-        _changes.c.kind == "entity",
-        _changes.c.operation.in_(("create", "update")),
-        among(_changes.c.entity_type, "types"),
-        among(_changes.c.visibility, "visibility"),
-    )
-    .order_by(_changes.c.sequence.desc())
-    .limit(bindparam("limit"))
-)
-_by_prefix = (
-    select(*entity_columns(_table))
-    .where(
-        _of_organization,
-        _table.c.id >= bindparam("first"),
-        _table.c.id < bindparam("end"),
-        among(_table.c.visibility, "visibility"),
-    )
-    .order_by(_table.c.id)
-    .limit(bindparam("limit"))
-)
 
 
 _DRAFTED = field_names(EntityDraft)
-_revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
-_counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
-_counts_visible = _counts.where(among(_table.c.visibility, "visibility"))
-
 _archive = insert(_past).from_select(
     [*ENTITY_COLUMNS, "valid_from", "valid_to"],
     select(*entity_columns(_table), _table.c.updated_at, bindparam("valid_to", type_=BigInteger)).where(
@@ -155,30 +100,46 @@ class EntityReads(Store):
         self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
         """Return visible records' revisions of that time replaced since, latest change first."""
-        values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
-        return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
+        at = to_micros(as_of)
+        statement = (
+            select(*entity_columns(_past))
+            .join(_table, beside(_table.c.id, _past.c.id))
+            .where(
+                _table.c.visibility.in_(sorted(visibility)),
+                _past.c.organization_id == organization_id,
+                _past.c.valid_from <= at,
+                _past.c.valid_to > at,
+            )
+            .order_by(_past.c.valid_to.desc(), _past.c.id)
+            .limit(limit)
+        )
+        return sound(self._all(statement), to_entity)
 
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
         """Return visible entities whose id has one of the prefixes, by prefix and id."""
-        values = {"organization": organization_id, "visibility": sorted(visibility)}
+        visible = (_table.c.organization_id == organization_id, _table.c.visibility.in_(sorted(visibility)))
+        statement = select(*entity_columns(_table)).where(*visible).order_by(_table.c.id)
         found: dict[str, Entity] = {}
         # One by one: with several ranges at once, SQLite scans every id.
         for first in prefixes:
-            bounds = {"first": first, "end": first + "\U0010ffff", "limit": limit - len(found)}
-            found |= {each.id: each for each in sound(self._all(_by_prefix, values | bounds), to_entity)}
+            within = statement.where(_table.c.id >= first, _table.c.id < first + "\U0010ffff")
+            found |= {each.id: each for each in sound(self._all(within.limit(limit - len(found))), to_entity)}
             if len(found) >= limit:
                 break
         return list(found.values())
 
     def revisions(self, organization_id: str) -> dict[str, int]:
-        return {row[0]: row[1] for row in self._all(_revisions, {"organization": organization_id})}
+        statement = select(_table.c.id, _table.c.revision).where(_table.c.organization_id == organization_id)
+        return {row[0]: row[1] for row in self._all(statement)}
 
     def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
         """Count entities by type: all, or the visible ones."""
-        values = {"organization": organization_id, "visibility": sorted(visibility or ())}
-        return {row[0]: row[1] for row in self._all(_counts if visibility is None else _counts_visible, values)}
+        counts = select(_table.c.entity_type, func.count()).where(_table.c.organization_id == organization_id)
+        if visibility is not None:
+            counts = counts.where(_table.c.visibility.in_(sorted(visibility)))
+        return {row[0]: row[1] for row in self._all(counts.group_by(_table.c.entity_type))}
 
 
 class EntityWrites(Writes):
@@ -188,7 +149,8 @@ class EntityWrites(Writes):
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
         """Return a replaced revision."""
-        return self._one(_revision, self._here | {"id": entity_id, "revision": number}, to_entity)
+        which = equal_to(_past, organization_id=self.organization_id, id=entity_id, revision=number)
+        return self._one(select(*entity_columns(_past)).where(*which), {}, to_entity)
 
     def remains(self, entity_id: str) -> Entity | None:
         """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""
@@ -203,8 +165,19 @@ class EntityWrites(Writes):
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
-        values = self._here | {"after": after, "types": sorted(types), "visibility": sorted(visibility), "limit": limit}
-        return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
+        statement = (
+            select(_changes.c.record_id)
+            .where(
+                *equal_to(_changes, organization_id=self.organization_id, kind="entity"),
+                _changes.c.sequence > after,
+                _changes.c.operation.in_(("create", "update")),
+                _changes.c.entity_type.in_(sorted(types)),
+                _changes.c.visibility.in_(sorted(visibility)),
+            )
+            .order_by(_changes.c.sequence.desc())
+            .limit(limit)
+        )
+        return list(dict.fromkeys(self._connection.execute(statement).scalars()))
 
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
         rows = unpacked(self._run(_outlines_by_ids, self._here | {"ids": json_list(entity_ids)}).first())
@@ -212,14 +185,17 @@ class EntityWrites(Writes):
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first equal entity since a time: type, name, content, visibility."""
-        values = self._here | {
-            "name": key_of(draft.name),
-            "type": key_of(draft.entity_type),
-            "visibility": draft.visibility,
-            "content": draft.content,
-            "since": to_micros(since),
-        }
-        return next(iter(sound(self._run(_same, values), to_entity)), None)
+        same = equal_to(
+            _table,
+            organization_id=self.organization_id,
+            name_key=key_of(draft.name),
+            type_key=key_of(draft.entity_type),
+            visibility=draft.visibility,
+            content=draft.content,
+        )
+        statement = select(*entity_columns(_table)).where(*same, _table.c.created_at >= to_micros(since))
+        found = self._connection.execute(statement.order_by(_table.c.created_at, _table.c.id).limit(1))
+        return next(iter(sound(found, to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         """Store a new entity; `fields` go into the change feed."""
@@ -227,8 +203,6 @@ class EntityWrites(Writes):
 
     def create_entities(self, drafts: Sequence[tuple[EntityDraft, JsonObject | None]]) -> list[Entity]:
         """Store new entities, each with its fields for the change feed."""
-        for draft, _ in drafts:
-            check_id(draft.id)
         entities = [self._entity_of(draft) for draft, _ in drafts]
         self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
         insert_rows(self._connection, _labels, [row for entity in entities for row in label_rows(entity)])

@@ -1,32 +1,27 @@
 """Links between users and their accounts at sign-in providers."""
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection
 
 from stores.errors import Conflict, NotFound
-from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_rows import USERS
 from stores.ledger.account_tables import external_identities, users
-from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import to_values
-from stores.ledger.encoding import address_key, check_id, check_text
+from stores.ledger.audit import AuditDraft, AuditedStore
+from stores.ledger.encoding import address_key
 from stores.ledger.reclaiming import lock_account, reclaim
-from stores.ledger.store import Store, clashing
+from stores.ledger.record_table import RecordTable
+from stores.ledger.store import clashing
 from stores.records import ExternalIdentity, User
 
 CODEHOST = "codehost"
 """Provider whose subjects are account numbers of the code host."""
 
-_links = external_identities
-_by_link = (
-    select(*USER_COLUMNS)
-    .join(_links, _links.c.user_id == users.c.id)
-    .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
-)
-_by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
+_links = RecordTable(external_identities, ExternalIdentity)
 
 
-class Links(Store):
+class Links(AuditedStore):
     def user_by_link(self, provider: str, subject: str) -> User | None:
-        return self._one(_by_link, {"provider": provider, "subject": subject}, to_user)
+        by_link = USERS.select(*_links.where(provider=provider, subject=subject))
+        return self._one(by_link.join(_links.table, _links.table.c.user_id == users.c.id), {}, USERS.read)
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Link a provider's account to an existing user, and set `codehost_id` if it is the code host; return the user.
@@ -35,27 +30,22 @@ class Links(Store):
         reclaimed if it was not. Conflict if the account is another user's, the user has another one, or the
         address differs.
         """
-        with self._database.write() as connection:
+        with self._audited(audit) as connection:
             account = lock_account(connection, link.user_id)
             if account is None:
                 raise NotFound(f"User {link.user_id} does not exist.")
-            now = self._clock()
             if vouched:
                 _require_address(account[0], link)
-                reclaim(connection, now, account, audit)
+                reclaim(connection, self._clock(), account, audit)
             insert_link(connection, link)
             if link.provider == CODEHOST:
                 _set_codehost(connection, link)
-            append_audit(connection, now, audit)
-            return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
+            return USERS.read(connection.execute(USERS.select(id=link.user_id)).one())
 
 
 def insert_link(connection: Connection, link: ExternalIdentity) -> None:
-    check_id(link.provider)
-    check_id(link.subject)
-    check_text((link.email,))
     with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
-        connection.execute(insert(_links), to_values(link))
+        _links.insert(connection, link)
 
 
 def _require_address(user: User, link: ExternalIdentity) -> None:
@@ -65,8 +55,7 @@ def _require_address(user: User, link: ExternalIdentity) -> None:
 
 
 def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
-    free = update(users).where(users.c.id == link.user_id, users.c.codehost_id.is_(None))
     taken = "The account belongs to another account of the code host already."
     with clashing(taken):
-        if connection.execute(free.values(codehost_id=int(link.subject))).rowcount == 0:
+        if not USERS.change(connection, {"codehost_id": int(link.subject)}, id=link.user_id, codehost_id=None):
             raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")

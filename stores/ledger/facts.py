@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here, to_values
+from stores.ledger.columns import among, beside, field_names, fields_of, here
 from stores.ledger.damage import sound
-from stores.ledger.encoding import check_id, check_text, to_micros
+from stores.ledger.encoding import to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
+from stores.ledger.record_table import RecordTable
 from stores.ledger.relation_history import (
     SINGLE_VALUED,
     End,
@@ -24,7 +25,7 @@ from stores.ledger.relation_history import (
     succeeded_at,
     told_between,
 )
-from stores.ledger.relations import NO_LIMIT, STATES, RelationDraft, between, readable_end, to_relation, touching_now
+from stores.ledger.relations import STATES, RelationDraft, between, present, readable_end, relation_columns, to_relation
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -32,6 +33,8 @@ _table = schema.relations
 _entities = schema.entities
 _of_organization = here(_table)
 _source, _target = _entities.alias("source"), _entities.alias("target")
+_touches = or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity"))
+_about = select(*relation_columns()).where(_of_organization, _touches, present())
 _stated = (
     select(
         *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
@@ -40,11 +43,7 @@ _stated = (
     )
     .join(_source, beside(_source.c.id, _table.c.source_id))
     .join(_target, beside(_target.c.id, _table.c.target_id))
-    .where(
-        _of_organization,
-        or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
-        _table.c.provenance.startswith(STATES),
-    )
+    .where(_of_organization, _touches, _table.c.provenance.startswith(STATES))
     .order_by(_table.c.id)
 )
 _show = update(_table).where(_of_organization, among(_table.c.id))
@@ -61,6 +60,7 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 )
 
 
+_RELATIONS = RecordTable(_table, Relation)
 _DRAFTED = field_names(RelationDraft)
 Place = tuple[str, str, str]
 """Source, name and, for many-valued names, target."""
@@ -99,8 +99,6 @@ class RelationWrites(EndWrites):
         and a fact that ended there now ends where it begins: the order of telling does not matter. A fact ends only
         those that it `may_end`: a hidden fact must neither change nor show by its effects.
         """
-        for draft in drafts:
-            check_id(draft.id)
         wanted = (end for draft in drafts for end in (draft.source_id, draft.target_id))
         there = self._ends_of(wanted) if ends is None else dict(ends)
         known = self._known(drafts)
@@ -160,8 +158,8 @@ class RelationWrites(EndWrites):
 
     def relations_of(self, entity_id: str) -> list[Relation]:
         """Return the relations of an entity that hold now."""
-        values = self._here | {"entity": entity_id, "limit": NO_LIMIT, "at": to_micros(self.now)}
-        return sound(self._run(touching_now, values), to_relation)
+        values = self._here | {"entity": entity_id, "at": to_micros(self.now)}
+        return sound(self._run(_about, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return outgoing relations with these names that hold now or later."""
@@ -196,12 +194,11 @@ class RelationWrites(EndWrites):
         return known
 
     def _store(self, relations: dict[str, Relation]) -> None:
-        rows = [to_values(each) for each in relations.values()]
+        rows = [_RELATIONS.values(each) for each in relations.values()]
         relations.clear()
         self._insert_all(_table, rows, "relation")
 
     def _relation_of(self, draft: RelationDraft) -> Relation:
-        check_text((draft.name, draft.fact, draft.visibility))
         said = fields_of(draft, _DRAFTED)
         said["valid_at"] = draft.valid_at or self.now
         return Relation(

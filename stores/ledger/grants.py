@@ -2,68 +2,24 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 
+from stores.credentials import AuthorizationCode, Grant, OAuthClient
 from stores.errors import NotFound
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
-from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, reader, to_values
-from stores.ledger.encoding import check_id, check_text, dump_json, from_micros, load_strings, to_micros
+from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.encoding import dump_json, from_micros, load_strings, to_micros
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.store import Store, clashing
+from stores.ledger.record_table import RecordTable, equal_to
+from stores.ledger.store import clashing
 from stores.records import Identity, JsonObject
 
 REFRESH_GRACE = timedelta(seconds=30)
 """Time in which processes that share a grant may refresh it at once."""
 GrantRefusal = Literal["reused", "ended"]
 """`reused`: spent before, so its grant is revoked now. `ended`: unknown, expired or revoked."""
-
-
-@dataclass(frozen=True, slots=True)
-class OAuthClient:
-    id: str
-    secret_hash: str | None
-    """None for a public client."""
-    metadata: JsonObject
-    """As registered (RFC 7591)."""
-    created_at: datetime
-    last_used_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class AuthorizationCode:
-    """Consent of a user, to be exchanged for tokens."""
-
-    client_id: str
-    user_id: str
-    organization_id: str
-    redirect_uri: str
-    redirect_uri_explicit: bool
-    """The client named it and must name it again."""
-    code_challenge: str
-    """PKCE, method S256."""
-    resource: str | None
-    scopes: tuple[str, ...]
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """Consent of a user to a client: a family of tokens, the latest pair valid."""
-
-    id: str
-    client_id: str
-    user_id: str
-    organization_id: str
-    resource: str | None
-    scopes: tuple[str, ...]
-    created_at: datetime
-    last_used_at: datetime
-    expires_at: datetime
-    """Same as the refresh token's."""
-    revoked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,66 +43,30 @@ class GrantIdentity:
     """End of the access token."""
 
 
-_clients = oauth_clients
-_codes = oauth_codes
-_grants = oauth_grants
+_clients = RecordTable(oauth_clients, OAuthClient)
+_codes = RecordTable(oauth_codes, AuthorizationCode)
+_grants = RecordTable(oauth_grants, Grant, "-created_at", "id")
 _tokens = oauth_tokens
 
-_to_client, _to_code, _to_grant = reader(OAuthClient), reader(AuthorizationCode), reader(Grant)
-_client = select(*columns_of(_clients, OAuthClient)).where(_clients.c.id == bindparam("client"))
-_code_columns = columns_of(_codes, AuthorizationCode)
-_code = select(*_code_columns).where(
-    _codes.c.code_hash == bindparam("code"), _codes.c.grant_id.is_(None), _codes.c.expires_at > bindparam("now")
-)
-_grant_columns = columns_of(_grants, Grant)
-_alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
-_token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
-_by_access_token = (
-    identity_beside(_grants, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
-    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
-    .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
-)
-_by_refresh_token = (
-    select(*_grant_columns, _tokens.c.spent_at)
-    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
-    .where(
-        _tokens.c.token_hash == bindparam("token"),
-        _tokens.c.kind == "refresh",
-        _tokens.c.expires_at > bindparam("now"),
-        *_alive,
-    )
-)
-_by_hash = select(_tokens.c.spent_at).where(_tokens.c.token_hash == bindparam("token"))
-_of_user = (
-    select(*_grant_columns)
-    .where(_grants.c.user_id == bindparam("user"), *_alive)
-    .order_by(_grants.c.created_at.desc(), _grants.c.id)
-)
 
-
-class Grants(Store):
+class Grants(AuditedStore):
     """Clients, codes and grants of the authorization server."""
 
     def add_client(self, client: OAuthClient) -> None:
-        check_id(client.id)
-        check_text((client.secret_hash,))
         with self._database.write() as connection, clashing("A client of that id exists already."):
-            connection.execute(insert(_clients), to_values(client))
+            _clients.insert(connection, client)
 
     def client(self, client_id: str) -> OAuthClient | None:
-        return self._one(_client, {"client": client_id}, _to_client)
+        return self._find(_clients, id=client_id)
 
     def add_code(self, code_hash: str, code: AuthorizationCode, audit: AuditDraft | None = None) -> None:
-        check_id(code_hash)
-        check_text((code.redirect_uri, code.code_challenge, code.resource))
-        with self._database.write() as connection:
-            with clashing("The code is taken.", "The client, the user or the organization does not exist."):
-                connection.execute(insert(_codes), to_values(code) | {"code_hash": code_hash})
-            append_audit(connection, self._clock(), audit)
+        gone = "The client, the user or the organization does not exist."
+        with self._audited(audit) as connection, clashing("The code is taken.", gone):
+            _codes.insert(connection, code, code_hash=code_hash)
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
         """Return an unspent, unexpired code."""
-        return self._one(_code, {"code": code_hash, "now": to_micros(self._clock())}, _to_code)
+        return self._find(_codes, *_unspent(code_hash, to_micros(self._clock())))
 
     def redeem_code(
         self, code_hash: str, grant_id: str, tokens: TokenPair, *, request: JsonObject | None = None
@@ -155,33 +75,27 @@ class Grants(Store):
 
         A second exchange means theft (OAuth 2.1, section 4.1.3): the grant is revoked and `oauth.reuse` audited.
         """
-        check_id(grant_id)
         with self._database.write() as connection:
             at = self._clock()
             now = to_micros(at)
-            spend = (
-                update(_codes)
-                .where(_codes.c.code_hash == code_hash, _codes.c.grant_id.is_(None), _codes.c.expires_at > now)
-                .values(grant_id=grant_id)
-                .returning(*_code_columns)
-            )
-            row = connection.execute(spend).first()
+            spend = update(oauth_codes).where(*_unspent(code_hash, now)).values(grant_id=grant_id)
+            row = connection.execute(spend.returning(*_codes.columns)).first()
             if row is None:
-                spent_for = select(_codes.c.grant_id).where(_codes.c.code_hash == code_hash)
+                spent_for = select(oauth_codes.c.grant_id).where(oauth_codes.c.code_hash == code_hash)
                 spent = connection.execute(spent_for).scalar()
                 return _revoke_reused(connection, at, spent, request)
-            code = _to_code(row)
+            code = _codes.read(row)
             of_user = (code.client_id, code.user_id, code.organization_id)
             grant = Grant(grant_id, *of_user, code.resource, code.scopes, at, at, tokens.refresh_expires_at)
-            connection.execute(insert(_grants), to_values(grant))
+            _grants.insert(connection, grant)
             _insert_tokens(connection, grant_id, tokens)
-            connection.execute(update(_clients).where(_clients.c.id == code.client_id).values(last_used_at=now))
+            _clients.change(connection, {"last_used_at": now}, id=code.client_id)
             return grant
 
     def refreshable(self, refresh_hash: str) -> Grant | None:
         """Return the grant of a refresh token; pass even a spent one to `rotate`, to detect theft."""
-        row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
-        return None if row is None else _to_grant(row)
+        row = self._first(_by_refresh_token(refresh_hash, to_micros(self._clock())))
+        return None if row is None else _grants.read(row)
 
     def rotate(
         self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
@@ -193,10 +107,11 @@ class Grants(Store):
         """
         with self._database.write() as connection:
             now = to_micros(self._clock())
-            found = connection.execute(_by_refresh_token.with_for_update(), {"token": refresh_hash, "now": now}).first()
+            found = connection.execute(_by_refresh_token(refresh_hash, now).with_for_update()).first()
             if found is None or found.client_id != client_id:
                 return "ended"
-            successor = connection.execute(_by_hash, {"token": tokens.refresh_hash}).first()
+            by_hash = select(_tokens.c.spent_at).where(_tokens.c.token_hash == tokens.refresh_hash)
+            successor = connection.execute(by_hash).first()
             spent = [each.spent_at for each in (found, successor) if each is not None and each.spent_at is not None]
             is_other = found.spent_at is not None and successor is None
             if is_other or (spent and min(spent) <= to_micros(self._clock() - REFRESH_GRACE)):
@@ -208,37 +123,58 @@ class Grants(Store):
             connection.execute(delete(_tokens).where(_tokens.c.grant_id == found.id, replaced))
             _insert_tokens(connection, found.id, tokens)
             until = to_micros(tokens.refresh_expires_at)
-            renew = update(_grants).where(_grants.c.id == found.id).returning(*_grant_columns)
+            renew = update(oauth_grants).where(oauth_grants.c.id == found.id).returning(*_grants.columns)
             row = connection.execute(renew.values(last_used_at=now, expires_at=until)).one()
-            connection.execute(update(_clients).where(_clients.c.id == client_id).values(last_used_at=now))
-            return _to_grant(row)
+            _clients.change(connection, {"last_used_at": now}, id=client_id)
+            return _grants.read(row)
 
     def identity(self, access_hash: str) -> GrantIdentity | None:
         """Return the identity behind a valid access token of a current member, in one query."""
-        row = self._first(_by_access_token, {"token": access_hash, "now": to_micros(self._clock())})
+        now = to_micros(self._clock())
+        statement = (
+            identity_beside(oauth_grants, *_grants.columns, _tokens.c.scopes, _tokens.c.expires_at)
+            .join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
+            .where(*_holding("access", access_hash, now), _tokens.c.spent_at.is_(None))
+        )
+        row = self._first(statement)
         if row is None:
             return None
-        grant = _to_grant(row[IDENTITY_WIDTH:])
+        grant = _grants.read(row[IDENTITY_WIDTH:])
         return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
 
     def of_user(self, user_id: str) -> list[Grant]:
         """Return a user's current grants, newest first."""
-        return [_to_grant(row) for row in self._all(_of_user, {"user": user_id, "now": to_micros(self._clock())})]
+        return self._list(_grants, *_alive(to_micros(self._clock())), user_id=user_id)
 
     def revoke(self, user_id: str, grant_id: str, audit: AuditDraft | None = None) -> None:
-        mine = (_grants.c.id == grant_id, _grants.c.user_id == user_id, _grants.c.revoked_at.is_(None))
-        with self._database.write() as connection:
-            now = self._clock()
-            if connection.execute(update(_grants).where(*mine).values(revoked_at=to_micros(now))).rowcount == 0:
+        with self._audited(audit) as connection:
+            now = {"revoked_at": to_micros(self._clock())}
+            if not _grants.change(connection, now, id=grant_id, user_id=user_id, revoked_at=None):
                 raise NotFound("There is no such grant.")
-            append_audit(connection, now, audit)
 
     def revoke_token(self, token_hash: str, client_id: str, *, request: JsonObject | None = None) -> bool:
         """Revoke the grant of a client's token (RFC 7009), audited as `oauth.return`."""
         of_token = select(_tokens.c.grant_id).where(_tokens.c.token_hash == token_hash).scalar_subquery()
-        which = (_grants.c.id == of_token, _grants.c.client_id == client_id)
+        which = (oauth_grants.c.id == of_token, oauth_grants.c.client_id == client_id)
         with self._database.write() as connection:
             return _revoke(connection, self._clock(), "oauth.return", request, *which)
+
+
+def _unspent(code_hash: str, now: int) -> list[ColumnElement[bool]]:
+    return [*_codes.where(code_hash=code_hash, grant_id=None), oauth_codes.c.expires_at > now]
+
+
+def _alive(now: int) -> list[ColumnElement[bool]]:
+    return [oauth_grants.c.revoked_at.is_(None), oauth_grants.c.expires_at > now]
+
+
+def _holding(kind: str, token_hash: str, now: int) -> list[ColumnElement[bool]]:
+    return [*equal_to(_tokens, token_hash=token_hash, kind=kind), _tokens.c.expires_at > now, *_alive(now)]
+
+
+def _by_refresh_token(token_hash: str, now: int) -> Select[Any]:
+    joined = select(*_grants.columns, _tokens.c.spent_at).join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
+    return joined.where(*_holding("refresh", token_hash, now))
 
 
 def _revoke_reused(
@@ -246,14 +182,13 @@ def _revoke_reused(
 ) -> GrantRefusal:
     if grant_id is None:
         return "ended"
-    return "reused" if _revoke(connection, now, "oauth.reuse", request, _grants.c.id == grant_id) else "ended"
+    return "reused" if _revoke(connection, now, "oauth.reuse", request, oauth_grants.c.id == grant_id) else "ended"
 
 
 def _revoke(
     connection: Connection, now: datetime, action: str, request: JsonObject | None, *which: ColumnElement[bool]
 ) -> bool:
-    named = (_grants.c.id, _grants.c.user_id, _grants.c.organization_id, _grants.c.client_id)
-    statement = update(_grants).where(*which, _grants.c.revoked_at.is_(None)).returning(*named)
+    statement = update(oauth_grants).where(*which, oauth_grants.c.revoked_at.is_(None)).returning(*_grants.columns)
     row = connection.execute(statement.values(revoked_at=to_micros(now))).first()
     if row is None:
         return False
@@ -263,8 +198,6 @@ def _revoke(
 
 
 def _insert_tokens(connection: Connection, grant_id: str, tokens: TokenPair) -> None:
-    check_id(tokens.access_hash)
-    check_id(tokens.refresh_hash)
     scopes = dump_json(tokens.scopes)
     pair = (
         ("access", tokens.access_hash, tokens.access_expires_at),

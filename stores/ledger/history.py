@@ -29,11 +29,12 @@ from stores.ledger.damage import sound
 from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relation_history import believed, expired_then, invalid_then
-from stores.ledger.relations import NO_LIMIT, SUPERSEDES, readable_end, relation_columns, to_relation
+from stores.ledger.relations import SUPERSEDES, readable_end, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import Relation
 
+_NO_LIMIT = 2**31 - 1
 Mode = Literal["history", "timeline", "conflicts"]
 
 
@@ -187,7 +188,7 @@ def _past(mode: Mode, include_ended: bool) -> Select[Any]:
 def _withdrawn() -> Select[Any]:
     endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
     found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
-    return found.limit(NO_LIMIT)
+    return found.limit(_NO_LIMIT)
 
 
 def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:

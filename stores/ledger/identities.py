@@ -6,16 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import schema
-from stores.ledger.account_rows import (
-    ORGANIZATION_COLUMNS,
-    ORGANIZATION_WIDTH,
-    SESSION_COLUMNS,
-    USER_COLUMNS,
-    USER_WIDTH,
-    to_organization,
-    to_session,
-    to_user,
-)
+from stores.ledger.account_rows import ORGANIZATION_WIDTH, ORGANIZATIONS, SESSIONS, USER_WIDTH, USERS
 from stores.ledger.account_tables import (
     memory_space_members,
     memory_spaces,
@@ -38,7 +29,7 @@ _projects = schema.project_access
 _spaces = memory_spaces
 _space_members = memory_space_members
 
-IDENTITY_COLUMNS = [*USER_COLUMNS, *ORGANIZATION_COLUMNS, _memberships.c.role]
+IDENTITY_COLUMNS = [*USERS.columns, *ORGANIZATIONS.columns, _memberships.c.role]
 IDENTITY_WIDTH = len(IDENTITY_COLUMNS)
 
 _identity = (
@@ -61,7 +52,7 @@ def identity_beside(table: Any, *columns: Any) -> Any:  # noqa: ANN401, RUF100  
 
 
 _identity_in_session = (
-    _identity.add_columns(*SESSION_COLUMNS)
+    _identity.add_columns(*SESSIONS.columns)
     .join(_sessions, (_sessions.c.user_id == _users.c.id) & (_sessions.c.organization_id == _organizations.c.id))
     .where(
         _sessions.c.id == bindparam("session"),
@@ -70,16 +61,12 @@ _identity_in_session = (
     )
 )
 _memberships_of = (
-    select(*ORGANIZATION_COLUMNS, _memberships.c.role)
+    select(*ORGANIZATIONS.columns, _memberships.c.role)
     .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
     .where(_memberships.c.user_id == bindparam("user"))
     .order_by(_organizations.c.is_personal.desc(), _memberships.c.created_at, _organizations.c.id)
 )
-_membership_by_slug = (
-    select(*ORGANIZATION_COLUMNS, _memberships.c.role)
-    .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
-    .where(_memberships.c.user_id == bindparam("user"), _organizations.c.slug == bindparam("slug"))
-)
+_membership_by_slug = _memberships_of.where(_organizations.c.slug == bindparam("slug"))
 _no_end = null().cast(BigInteger)
 _place = _spaces.c.memory_scope + ":" + _spaces.c.scope_key
 # No IN: its list would be rendered into the statement for each request.
@@ -153,15 +140,15 @@ class Identities(Store):
 
     def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
         """Return a user's organizations: the personal one, then by age of membership."""
-        return [(to_organization(row[:-1]), row[-1]) for row in self._all(_memberships_of, {"user": user_id})]
+        return [(ORGANIZATIONS.read(row[:-1]), row[-1]) for row in self._all(_memberships_of, {"user": user_id})]
 
     def membership_by_slug(self, user_id: str, slug: str) -> tuple[Organization, Role] | None:
         row = self._first(_membership_by_slug, {"user": user_id, "slug": slug})
-        return None if row is None else (to_organization(row[:-1]), row[-1])
+        return None if row is None else (ORGANIZATIONS.read(row[:-1]), row[-1])
 
     def default_organization(self, user_id: str) -> Organization | None:
         row = self._first(_memberships_of, {"user": user_id})
-        return None if row is None else to_organization(row[:-1])
+        return None if row is None else ORGANIZATIONS.read(row[:-1])
 
     def _identity(
         self, connection: Connection, user_id: str, organization_id: str, session_id: str | None
@@ -171,7 +158,7 @@ class Identities(Store):
             return identity_of(connection, user_id, organization_id)
         values |= {"session": session_id, "now": to_micros(self._clock())}
         row = connection.execute(_identity_in_session, values).first()
-        return None if row is None else to_identity(row, to_session(row[IDENTITY_WIDTH:]))
+        return None if row is None else to_identity(row, SESSIONS.read(row[IDENTITY_WIDTH:]))
 
 
 def identity_of(connection: Connection, user_id: str, organization_id: str) -> Identity | None:
@@ -183,7 +170,7 @@ def identity_of(connection: Connection, user_id: str, organization_id: str) -> I
 def to_identity(row: Cells, session: Session | None) -> Identity:
     """Convert a row that begins with `IDENTITY_COLUMNS`."""
     organization = row[USER_WIDTH : USER_WIDTH + ORGANIZATION_WIDTH]
-    return Identity(to_user(row[:USER_WIDTH]), to_organization(organization), row[IDENTITY_WIDTH - 1], session)
+    return Identity(USERS.read(row[:USER_WIDTH]), ORGANIZATIONS.read(organization), row[IDENTITY_WIDTH - 1], session)
 
 
 def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:

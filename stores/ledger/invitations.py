@@ -1,34 +1,24 @@
 """Invitations by mail, each accepted once. Tokens are stored as hashes only."""
 
-from typing import Any, Unpack
+from datetime import datetime
+from typing import Unpack
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import columns_of, here, reader, to_values
-from stores.ledger.encoding import address_key, check_id, check_keys, check_text, to_micros
+from stores.ledger.columns import here
+from stores.ledger.encoding import address_key, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act
+from stores.ledger.record_table import RecordTable
 from stores.ledger.revoke_invitations import revoke_open, vouched
 from stores.ledger.store import TAKEN, clashing
-from stores.records import Invitation, Role
+from stores.records import Invitation
 
-_invitations = invitations
-_columns = columns_of(_invitations, Invitation)
-_to_invitation = reader(Invitation)
-_pending = (
-    _invitations.c.accepted_at.is_(None),
-    _invitations.c.revoked_at.is_(None),
-    _invitations.c.expires_at > bindparam("now"),
-    vouched,
-)
-_pending_of = (
-    select(*_columns).where(here(_invitations), *_pending).order_by(_invitations.c.created_at.desc(), _invitations.c.id)
-)
-_by_token = select(*_columns).where(_invitations.c.token_hash == bindparam("token"), *_pending)
+_invitations = RecordTable(invitations, Invitation, "-created_at", "id")
 _member_of_email = (
     select(schema.users.c.id)
     .join(schema.memberships, schema.memberships.c.user_id == schema.users.c.id)
@@ -39,39 +29,35 @@ _member_of_email = (
 class Invitations(OrganizationStore):
     def create(self, invitation: Invitation, token_hash: str, **act: Unpack[Act]) -> None:
         """Store an invitation; a pending one to the same address is revoked."""
-        values = _values(invitation, token_hash)
+        email_key = address_key(invitation.email)
         with self._changing(invitation.organization_id, **act) as connection:
-            wanted = {"email": address_key(invitation.email), "organization": invitation.organization_id}
+            wanted = {"email": email_key, "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
-            earlier = (_invitations.c.organization_id == invitation.organization_id,
-                       _invitations.c.email_key == values["email_key"])  # fmt: skip
+            earlier = _invitations.where(organization_id=invitation.organization_id, email_key=email_key)
             revoke_open(connection, to_micros(self._clock()), *earlier)
             with clashing("An invitation of that id or token exists already."):
-                connection.execute(insert(_invitations), values)
+                _invitations.insert(connection, invitation, token_hash=token_hash, email_key=email_key)
 
     def pending(self, organization_id: str) -> list[Invitation]:
-        values = {"organization": organization_id, "now": to_micros(self._clock())}
-        return [_to_invitation(row) for row in self._all(_pending_of, values)]
+        return self._list(_invitations, *_pending(self._clock()), organization_id=organization_id)
 
     def by_token(self, token_hash: str) -> Invitation | None:
-        return self._one(_by_token, {"token": token_hash, "now": to_micros(self._clock())}, _to_invitation)
+        return self._find(_invitations, *_pending(self._clock()), token_hash=token_hash)
 
     def revoke(self, organization_id: str, invitation_id: str, **act: Unpack[Act]) -> None:
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
-            which = (_invitations.c.organization_id == organization_id, _invitations.c.id == invitation_id)
-            found = select(_invitations.c.role).where(*which, *_pending)
-            role: Role | None = connection.execute(found, {"now": to_micros(now)}).scalar()
-            if role is None:
+            found = _invitations.one(connection, *_pending(now), organization_id=organization_id, id=invitation_id)
+            if found is None:
                 raise NotFound(
                     "There is no such pending invitation.",
                     remediation="List them with GET /api/orgs/{slug}/invitations and use an id.",
                 )
             if (permit := act.get("permit")) is not None:
-                permit.ask(connection, organization_id, now, role)
-            connection.execute(update(_invitations).where(*which).values(revoked_at=to_micros(now)))
+                permit.ask(connection, organization_id, now, found.role)
+            _invitations.change(connection, {"revoked_at": to_micros(now)}, id=invitation_id)
             append_audit(connection, now, act.get("audit"))
 
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
@@ -81,7 +67,7 @@ class Invitations(OrganizationStore):
         """
         with self._database.write() as connection:
             now = self._clock()
-            invitation = _spend(connection, to_micros(now), token_hash)
+            invitation = _spend(connection, now, token_hash)
             email = select(schema.users.c.email_key).where(schema.users.c.id == user_id)
             found = connection.execute(email).scalar()
             if found is None:
@@ -96,23 +82,18 @@ class Invitations(OrganizationStore):
             return invitation
 
 
-def _spend(connection: Connection, now: int, token_hash: str) -> Invitation:
-    row = connection.execute(_by_token, {"token": token_hash, "now": now}).first()
-    if row is not None:
+def _pending(now: datetime) -> list[ColumnElement[bool]]:
+    open_ = _invitations.where(accepted_at=None, revoked_at=None)
+    return [*open_, invitations.c.expires_at > to_micros(now), vouched]
+
+
+def _spend(connection: Connection, now: datetime, token_hash: str) -> Invitation:
+    found = _invitations.one(connection, *_pending(now), token_hash=token_hash)
+    if found is not None:
         # Lock the organization before the invitation, as deletions do.
-        lock_organization(connection, row.organization_id)
-        statement = update(_invitations).where(_invitations.c.id == row.id, *_pending).values(accepted_at=now)
-        if connection.execute(statement, {"now": now}).rowcount == 1:
-            return _to_invitation(row)
+        lock_organization(connection, found.organization_id)
+        if _invitations.change(connection, {"accepted_at": to_micros(now)}, *_pending(now), id=found.id):
+            return found
     raise InvalidRequest(
         "The invitation is not valid, was used or revoked, or has expired.", remediation="Ask for a new invitation."
     )
-
-
-def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
-    check_id(invitation.id)
-    check_id(token_hash)
-    check_keys((address_key(invitation.email), invitation.invited_by))
-    check_text((invitation.email,))
-    named = {"token_hash": token_hash, "email_key": address_key(invitation.email)}
-    return to_values(invitation) | named

@@ -4,15 +4,15 @@ from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 
 from stores.clock import Clock
 from stores.errors import Conflict
 from stores.jobs import Job, JobDraft, JobNotice, JobState
 from stores.ledger import schema
-from stores.ledger.columns import columns_of, reader
-from stores.ledger.encoding import check_id, check_keys, dump_json, optional_instant, to_micros
+from stores.ledger.encoding import dump_json, optional_instant, to_micros
 from stores.ledger.engine import Database
+from stores.ledger.record_table import RecordTable, check_cells
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Writes, Writing
@@ -24,25 +24,7 @@ JOBS_KEPT = timedelta(hours=24)
 JobListener = Callable[[JobNotice], None]
 
 _jobs = schema.jobs
-_columns, _to_job = columns_of(_jobs, Job), reader(Job)
-_of_organization = _jobs.c.organization_id == bindparam("organization")
-_one = (_of_organization, _jobs.c.id == bindparam("job"))
-_locked = select(*_columns).where(*_one).with_for_update()
-_update = update(_jobs).where(*_one).returning(*_columns)
-_by_ids = select(*_columns).where(_of_organization, _jobs.c.id.in_(bindparam("ids", expanding=True)))
-_listed = (
-    select(*_columns)
-    .where(_of_organization, _jobs.c.visibility.in_(bindparam("keys", expanding=True)))
-    .order_by(_jobs.c.created_at.desc(), _jobs.c.id)
-)
-_is_known = _jobs.c.function.in_(bindparam("functions", expanding=True))
-_due = (
-    select(_jobs.c.organization_id, _jobs.c.id)
-    .where(_jobs.c.due_at <= bindparam("now", type_=BigInteger), _is_known)
-    .order_by(_jobs.c.due_at)
-    .limit(bindparam("limit"))
-)
-_next_due = select(func.min(_jobs.c.due_at)).where(_jobs.c.due_at.is_not(None), _is_known)
+_JOBS = RecordTable(_jobs, Job, "-created_at", "id")
 _EMPTY: Values = dict.fromkeys(("done", "total", "result", "error", "started_at", "finished_at"))
 _NEW: Values = _EMPTY | {"state": "queued", "attempts": 0, "again": False}
 
@@ -56,14 +38,21 @@ class Jobs(Store):
 
     def take(self, holder: str, functions: Collection[str], limit: int, lease_s: float = JOB_LEASE_S) -> list[Job]:
         """Lease due jobs, also those with an expired lease."""
-        values: Values = {"functions": list(functions), "limit": limit, "now": self._in(0)}
+        identity = (_jobs.c.organization_id, _jobs.c.id)
+        due = (
+            select(*identity)
+            .where(_jobs.c.due_at <= self._in(0), _jobs.c.function.in_(functions))
+            .order_by(_jobs.c.due_at)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
         with self._database.write() as connection:
-            found = [tuple(row) for row in connection.execute(_due.with_for_update(skip_locked=True), values)]
-            leased = update(_jobs).where(tuple_(_jobs.c.organization_id, _jobs.c.id).in_(found)).returning(*_columns)
+            found = [tuple(row) for row in connection.execute(due)]
+            leased = update(_jobs).where(tuple_(*identity).in_(found)).returning(*_JOBS.columns)
             counted = {"token": _jobs.c.token + 1, "attempts": _jobs.c.attempts + 1}
             times = {"due_at": self._in(lease_s), "started_at": self._in(0)}
             rows = connection.execute(leased.values(state="in_progress", holder=holder, **counted, **times)).all()
-        return [self._told(_to_job(row)) for row in rows]
+        return [self._told(_JOBS.read(row)) for row in rows]
 
     def renew(self, job: Job, done: int | None = None, total: int | None = None, lease_s: float = JOB_LEASE_S) -> Job:
         """Prolong the lease and store the progress; Conflict if it was lost or the job cancelled."""
@@ -100,20 +89,21 @@ class Jobs(Store):
         return self._told(job)
 
     def find(self, organization_id: str, job_ids: Collection[str]) -> dict[str, Job]:
-        rows = self._all(_by_ids, {"organization": organization_id, "ids": list(job_ids)})
-        return {row.id: _to_job(row) for row in rows}
+        found = self._list(_JOBS, _jobs.c.id.in_(job_ids), organization_id=organization_id)
+        return {job.id: job for job in found}
 
     def page(
         self, organization_id: str, keys: Collection[str], state: JobState | None, limit: int, offset: int
     ) -> list[Job]:
         """Return visible jobs, newest first."""
-        statement = _listed if state is None else _listed.where(_jobs.c.state == state)
-        values: Values = {"organization": organization_id, "keys": list(keys)}
-        return [_to_job(row) for row in self._all(statement.limit(limit).offset(offset), values)]
+        in_state = {} if state is None else {"state": state}
+        statement = _JOBS.select(_jobs.c.visibility.in_(keys), organization_id=organization_id, **in_state)
+        return [_JOBS.read(row) for row in self._all(statement.limit(limit).offset(offset))]
 
     def next_due(self, functions: Collection[str]) -> datetime | None:
         """Return when a job is due or a lease ends next."""
-        found = self._first(_next_due, {"functions": list(functions)})
+        waiting = (_jobs.c.due_at.is_not(None), _jobs.c.function.in_(functions))
+        found = self._first(select(func.min(_jobs.c.due_at)).where(*waiting))
         return optional_instant(found[0] if found is not None else None)
 
     def release_holder(self, holder: str, *, crashed: bool = True) -> int:
@@ -155,8 +145,6 @@ class JobWrites(Writes):
 
     def enqueue(self, draft: JobDraft) -> None:
         """Queue a job, or renew the draft of one that is queued; one in progress runs once more afterwards."""
-        check_id(draft.id)
-        check_keys((draft.function, draft.visibility, draft.actor_id, draft.api_key_id))
         job = _lock(self._connection, self.organization_id, draft.id)
         due_at = self.now + timedelta(seconds=draft.delay_s)
         values: Values = asdict(draft) | {
@@ -164,6 +152,7 @@ class JobWrites(Writes):
             "actor_id": draft.actor_id or self.actor_id,
         }
         del values["delay_s"]
+        check_cells(_jobs, values)
         if job is not None and job.state == "in_progress":
             _changed(self._connection, job, values | {"again": True})
             return
@@ -174,7 +163,7 @@ class JobWrites(Writes):
         values["state"] = "deferred" if draft.delay_s > 0 else "queued"
         if job is None:
             values |= {"organization_id": self.organization_id, "holder": "", "token": 0}
-            job = _to_job(self._run(insert(_jobs).values(values).returning(*_columns), {}).one())
+            job = _JOBS.read(self._run(insert(_jobs).values(values).returning(*_JOBS.columns), {}).one())
         else:
             job = _changed(self._connection, job, values)
         self.notices.append(notice_of(job, self.now))
@@ -189,8 +178,8 @@ def notice_of(job: Job, at: datetime) -> JobNotice:
 
 
 def _lock(connection: Connection, organization_id: str, job_id: str) -> Job | None:
-    row = connection.execute(_locked, {"organization": organization_id, "job": job_id}).first()
-    return None if row is None else _to_job(row)
+    row = connection.execute(_JOBS.select(organization_id=organization_id, id=job_id).with_for_update()).first()
+    return None if row is None else _JOBS.read(row)
 
 
 def _require(connection: Connection, job: Job) -> Job:
@@ -202,5 +191,5 @@ def _require(connection: Connection, job: Job) -> Job:
 
 
 def _changed(connection: Connection, job: Job, values: Values) -> Job:
-    identity = {"organization": job.organization_id, "job": job.id}
-    return _to_job(connection.execute(_update.values(values), identity).one())
+    change = update(_jobs).where(*_JOBS.where(organization_id=job.organization_id, id=job.id))
+    return _JOBS.read(connection.execute(change.values(values).returning(*_JOBS.columns)).one())

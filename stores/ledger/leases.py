@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import BigInteger, bindparam, literal, select, update
+from sqlalchemy import ColumnElement, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
-from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import upsert
+from stores.ledger.record_table import equal_to
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Writing
@@ -17,9 +17,6 @@ from stores.ledger.writing import Writing
 LEASE_S = 30.0
 
 _leases = schema.leases
-_mine = (here(_leases), _leases.c.name == bindparam("lease"), _leases.c.token == bindparam("of_token"))
-_release = update(_leases).where(*_mine).values(expires_at=0)
-_held = select(_leases.c.token).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +40,11 @@ class Leases(Store):
         values: Values = {"organization_id": organization_id, "name": name, "holder": holder, "token": 1}
         with self._database.write() as connection:
             insert = upsert(connection.dialect.name, _leases)
+            renewed = {name: insert.excluded[name] for name in ("holder", "expires_at")}
             statement = insert.on_conflict_do_update(
-                index_elements=[_leases.c.organization_id, _leases.c.name],
-                set_={
-                    "holder": insert.excluded.holder,
-                    "expires_at": insert.excluded.expires_at,
-                    "token": _leases.c.token + 1,
-                },
-                where=_leases.c.expires_at <= literal(to_micros(now), BigInteger),
+                index_elements=list(_leases.primary_key),
+                set_=renewed | {"token": _leases.c.token + 1},
+                where=_leases.c.expires_at <= to_micros(now),
             ).returning(_leases.c.token)
             row = connection.execute(statement, values | {"expires_at": to_micros(expires_at)}).first()
         if row is None:
@@ -59,7 +53,7 @@ class Leases(Store):
 
     def release(self, lease: Lease) -> None:
         with self._database.write() as connection:
-            connection.execute(_release, _identity_of(lease))
+            connection.execute(update(_leases).where(*_mine(lease)).values(expires_at=0))
 
     def release_holder(self, holder: str) -> int:
         """Release everything a dead process holds; return how many."""
@@ -70,9 +64,10 @@ class Leases(Store):
 
 def require_lease(writing: Writing, lease: Lease) -> None:
     """Raise Conflict if a lease was lost; inside a transaction."""
-    if writing.run(_held, _identity_of(lease) | {"now": to_micros(writing.now)}).first() is None:
+    held = select(_leases.c.token).where(*_mine(lease), _leases.c.expires_at > to_micros(writing.now))
+    if writing.connection.execute(held).first() is None:
         raise Conflict(f"The lease on {lease.name} was lost; nothing was changed.")
 
 
-def _identity_of(lease: Lease) -> Values:
-    return {"organization": lease.organization_id, "lease": lease.name, "of_token": lease.token}
+def _mine(lease: Lease) -> list[ColumnElement[bool]]:
+    return equal_to(_leases, organization_id=lease.organization_id, name=lease.name, token=lease.token)

@@ -3,17 +3,17 @@
 from datetime import datetime
 from typing import Unpack
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
+from stores.ledger.account_rows import USER_WIDTH, USERS
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
-from stores.ledger.columns import here
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
 from stores.ledger.permits import Act, role_in
+from stores.ledger.record_table import equal_to
 from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
 from stores.ledger.sessions import end_sign_ins, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
@@ -22,33 +22,20 @@ from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
 _projects = schema.project_access
-_membership = (here(_memberships, "of_organization"), _memberships.c.user_id == bindparam("of_user"))
-_owners = (
-    select(func.count())
-    .select_from(_memberships)
-    .where(here(_memberships, "of_organization"), _memberships.c.role == "owner")
-)
 _members = (
-    select(*USER_COLUMNS, _memberships.c.role, _memberships.c.created_at)
+    select(*USERS.columns, _memberships.c.role, _memberships.c.created_at)
     .join(_memberships, _memberships.c.user_id == schema.users.c.id)
-    .where(here(_memberships, "of_organization"))
     .order_by(_memberships.c.created_at, _memberships.c.user_id)
 )
-_oldest = (
-    select(_memberships.c.user_id)
-    .where(here(_memberships, "of_organization"))
-    .order_by(_memberships.c.created_at, _memberships.c.user_id)
-    .limit(1)
-)
-_member = _members.where(_memberships.c.user_id == bindparam("of_user"))
 
 
 class Members(OrganizationStore):
     def members(self, organization_id: str) -> list[Member]:
-        return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
+        statement = _members.where(_memberships.c.organization_id == organization_id)
+        return [_to_member(row) for row in self._all(statement)]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
-        return self._one(_member, _values(organization_id, user_id), _to_member)
+        return self._one(_members.where(*_membership(organization_id, user_id)), {}, _to_member)
 
     def add_membership(self, user_id: str, organization_id: str, role: Role, **act: Unpack[Act]) -> None:
         with self._changing(organization_id, **act) as connection:
@@ -108,7 +95,7 @@ class Members(OrganizationStore):
 
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
     """End a membership of a locked organization with the roles, credentials and invitations that depend on it."""
-    connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
+    connection.execute(delete(_memberships).where(*_membership(organization_id, user_id)))
     created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
     connection.execute(update(_projects).where(*created).values(creator_id=""))
     end_memberships_in_spaces(connection, user_id, organization_id)
@@ -119,13 +106,19 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:
-    return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
+    owners = equal_to(_memberships, organization_id=organization_id, role="owner")
+    return len(connection.execute(select(_memberships.c.user_id).where(*owners).limit(2)).all()) < 2
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
     """Tell whether a locked organization is the user's personal one."""
-    values = {"of_organization": organization.id}
-    return organization.is_personal and connection.execute(_oldest, values).scalar() == user_id
+    oldest = (
+        select(_memberships.c.user_id)
+        .where(_memberships.c.organization_id == organization.id)
+        .order_by(_memberships.c.created_at, _memberships.c.user_id)
+        .limit(1)
+    )
+    return organization.is_personal and connection.execute(oldest).scalar() == user_id
 
 
 def _require_dispensable(connection: Connection, organization: Organization, user_id: str) -> None:
@@ -155,13 +148,13 @@ def _locked(
 
 
 def _update_role(connection: Connection, now: int, organization_id: str, user_id: str, role: Role) -> None:
-    connection.execute(update(_memberships).where(*_membership).values(role=role), _values(organization_id, user_id))
+    connection.execute(update(_memberships).where(*_membership(organization_id, user_id)).values(role=role))
     revoke_unvouched(connection, now, user_id)
 
 
-def _values(organization_id: str, user_id: str) -> dict[str, str]:
-    return {"of_organization": organization_id, "of_user": user_id}
+def _membership(organization_id: str, user_id: str) -> list[ColumnElement[bool]]:
+    return equal_to(_memberships, organization_id=organization_id, user_id=user_id)
 
 
 def _to_member(row: Cells) -> Member:
-    return Member(to_user(row[:USER_WIDTH]), row[USER_WIDTH], from_micros(row[USER_WIDTH + 1]))
+    return Member(USERS.read(row), row[USER_WIDTH], from_micros(row[USER_WIDTH + 1]))

@@ -5,35 +5,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, literal, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, literal, or_, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import among, beside, columns_of, here, reader, to_values
+from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import check_keys, check_text, key_of
+from stores.ledger.encoding import key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
-from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
+from stores.ledger.record_table import RecordTable
+from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
-SOURCE_BYTES = 2_560
-"""PostgreSQL indexes rows of at most 2,704 bytes."""
 
 _table = schema.raw_memories
 _entities = schema.entities
 _made = schema.entities.alias("made")
 _labels = schema.entity_labels
-_read_capture = reader(Capture)
+_captures = RecordTable(_table, Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = here(_table)
-_joined = select(*entity_columns(_entities), *columns_of(_table, Capture)).join(
-    _table, beside(_table.c.id, _entities.c.id)
-)
+_joined = select(*entity_columns(_entities), *_captures.columns).join(_table, beside(_table.c.id, _entities.c.id))
 _by_ids = _joined.where(_of_organization, among(_table.c.id))
 _alike = _joined.where(
     _of_organization,
@@ -64,7 +61,6 @@ _made_of = select(*entity_columns(_entities)).where(
     ),
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
-_settle = update(_table).where(here(_table, "of_organization"), _table.c.id == bindparam("of_id"))
 
 
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
@@ -185,7 +181,8 @@ class MemoryWrites(CitationWrites):
         return self.create_memories([(draft, capture)])[0]
 
     def create_memories(self, drafts: Sequence[tuple[EntityDraft, Capture]]) -> list[RawMemory]:
-        rows = [_values(draft.id, capture) | {"organization_id": self.organization_id} for draft, capture in drafts]
+        here = {"organization_id": self.organization_id}
+        rows = [_captures.values(capture, id=draft.id, **here) for draft, capture in drafts]
         entities = self._records.create_entities([(replace(each, entity_type=RAW_MEMORY), None) for each, _ in drafts])
         insert_rows(self._connection, _table, rows)
         made = [RawMemory(entity, capture) for entity, (_, capture) in zip(entities, drafts, strict=True)]
@@ -217,9 +214,9 @@ class MemoryWrites(CitationWrites):
         return memory
 
     def _store(self, memory: RawMemory, columns: Sequence[str]) -> RawMemory:
-        values = _values(memory.entity.id, memory.capture)
+        values = _captures.values(memory.capture)
         changed = {name: values[name] for name in columns}
-        self._run(_settle, changed | {"of_organization": self.organization_id, "of_id": memory.entity.id})
+        _captures.change(self._connection, changed, organization_id=self.organization_id, id=memory.entity.id)
         self._record_capture(memory, "update")
         return memory
 
@@ -235,17 +232,10 @@ class MemoryWrites(CitationWrites):
         )
 
 
-def _values(memory_id: str, capture: Capture) -> Values:
-    check_keys((capture.source_id,), SOURCE_BYTES)
-    check_keys((capture.capture_surface, capture.agent_id, capture.entity_id))
-    check_text((capture.source_id, capture.capture_surface, capture.agent_id))
-    return to_values(capture) | {"id": memory_id}
-
-
 def _to_memory(row: Sequence[Any]) -> RawMemory:
     entity = to_entity(row)
     try:
-        return RawMemory(entity, _read_capture(row[_WIDTH:]))
+        return RawMemory(entity, _captures.read(row[_WIDTH:]))
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
 

@@ -4,69 +4,29 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Unpack
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, insert, select, tuple_
 
 from stores.clock import Clock
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import account_tables, schema
-from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organization_values, to_organization
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.account_rows import NO_FEED, ORGANIZATIONS, check_slug
+from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
 from stores.ledger.permits import Act, role_in
 from stores.ledger.revoke_invitations import revoke_invitations_to
 from stores.ledger.rows import Values
-from stores.ledger.store import Store, clashing
+from stores.ledger.store import clashing
 from stores.records import Organization, Role
 
 _organizations = schema.organizations
 _kept = _organizations.c.deleted_at.is_(None)
-_all_organizations = select(*ORGANIZATION_COLUMNS).where(_kept).order_by(_organizations.c.id)
-_deleted = select(_organizations.c.id).where(_organizations.c.deleted_at.is_not(None)).order_by(_organizations.c.id)
-_organization = select(*ORGANIZATION_COLUMNS).where(_organizations.c.id == bindparam("organization"), _kept)
-_by_slug = select(*ORGANIZATION_COLUMNS).where(_organizations.c.slug == bindparam("slug"), _kept)
-# Every write of content takes the same lock, so it never overlaps a change of membership or a deletion.
-_lock = _organization.with_for_update(key_share=True)
 
-PEOPLE = (
-    account_tables.oauth_codes,
-    account_tables.oauth_grants,
-    account_tables.device_logins,
-    account_tables.api_keys,
-    account_tables.invitations,
-    account_tables.memory_space_members,
-    account_tables.memory_spaces,
-    account_tables.team_projects,
-    account_tables.team_members,
-    account_tables.teams,
-    account_tables.project_members,
-    account_tables.sessions,
-    account_tables.memberships,
-    account_tables.audit_entries,
-    account_tables.audit_subjects,
-    account_tables.audit_heads,
-)
+_OWNED = [table for table in reversed(schema.metadata.sorted_tables) if "organization_id" in table.c]
 """Tables to clear with an organization, referring tables first."""
-
-CONTENT: tuple[tuple[Table, str], ...] = (
-    (schema.chunks, "id"),
-    (schema.payload_texts, "id"),
-    (schema.raw_memories, "id"),
-    (schema.documents, "id"),
-    (schema.relations, "id"),
-    (schema.entity_labels, "entity_id"),
-    (schema.citations, "record_id"),
-    (schema.entity_revisions, "id"),
-    (schema.entities, "id"),
-    (schema.changes, "sequence"),
-    (schema.idempotency_keys, "slot"),
-    (schema.leases, "name"),
-    (schema.jobs, "id"),
-    (schema.rejections, "memory_id"),
-    (schema.source_imports, "id"),
-    (schema.project_access, "project_id"),
-)
-"""With the column by which the table is erased in pages."""
+PEOPLE = [table for table in _OWNED if hasattr(account_tables, table.name)]
+CONTENT = [table for table in _OWNED if table not in PEOPLE]
+"""Erased in pages."""
 
 PERSONAL_SLUG = "u-"
 """Reserved for personal organizations."""
@@ -74,16 +34,15 @@ PERSONAL_SLUG = "u-"
 DeletionListener = Callable[[str], None]
 
 
-class OrganizationStore(Store):
+class OrganizationStore(AuditedStore):
     @contextmanager
     def _changing(self, organization_id: str, **act: Unpack[Act]) -> Iterator[Connection]:
         """Lock an organization, ask the permit, and audit the change when it is made."""
-        with self._database.write() as connection:
+        with self._audited(act.get("audit")) as connection:
             lock_organization(connection, organization_id)
             if (permit := act.get("permit")) is not None:
                 permit.ask(connection, organization_id, self._clock())
             yield connection
-            append_audit(connection, self._clock(), act.get("audit"))
 
 
 class Organizations(OrganizationStore):
@@ -98,13 +57,11 @@ class Organizations(OrganizationStore):
         check_slug(organization.slug)
         if not organization.is_personal:
             _check_shared(organization.slug)
-        with self._database.write() as connection:
-            now = self._clock()
+        with self._audited(audit) as connection:
             with clashing(f"An organization {organization.slug} exists already."):
-                connection.execute(insert(_organizations), organization_values(organization))
+                ORGANIZATIONS.insert(connection, organization, **NO_FEED)
             if owner_id is not None:
-                insert_membership(connection, to_micros(now), owner_id, organization.id, "owner")
-            append_audit(connection, now, audit)
+                insert_membership(connection, to_micros(self._clock()), owner_id, organization.id, "owner")
 
     def edit_organization(
         self, organization_id: str, *, name: str | None = None, slug: str | None = None, **act: Unpack[Act]
@@ -119,9 +76,8 @@ class Organizations(OrganizationStore):
             if slug is not None and slug != before.slug:
                 _check_shared(slug)
             if changes:
-                statement = update(_organizations).where(_organizations.c.id == organization_id).values(changes)
                 with clashing(f"The slug {slug} is taken."):
-                    connection.execute(statement)
+                    ORGANIZATIONS.change(connection, changes, id=organization_id)
             return _there(connection, organization_id)
 
     def delete_organization(self, organization_id: str, **act: Unpack[Act]) -> None:
@@ -142,37 +98,38 @@ class Organizations(OrganizationStore):
 
     def erase_deleted(self) -> int:
         """Resume interrupted erasures; return how many."""
-        found = [row[0] for row in self._all(_deleted, {})]
+        found = [each.id for each in self._list(ORGANIZATIONS, ~_kept)]
         self._erase(found)
         return len(found)
 
     def organizations(self) -> list[Organization]:
-        return [to_organization(row) for row in self._all(_all_organizations, {})]
+        return self._list(ORGANIZATIONS, _kept)
 
     def organization(self, organization_id: str) -> Organization | None:
-        return self._one(_organization, {"organization": organization_id}, to_organization)
+        return self._find(ORGANIZATIONS, _kept, id=organization_id)
 
     def organization_by_slug(self, slug: str) -> Organization | None:
-        return self._one(_by_slug, {"slug": slug}, to_organization)
+        return self._find(ORGANIZATIONS, _kept, slug=slug)
 
     def _erase(self, closed: Iterable[str]) -> None:
         for organization_id in closed:
             for listener in self.on_delete:
                 listener(organization_id)
-            for table, column in CONTENT:
-                while self._erase_page(table, column, organization_id):
+            for table in CONTENT:
+                while self._erase_page(table, organization_id):
                     pass
             with self._database.write() as connection:
                 # Again, for a sign-in under way when the organization was closed.
                 _delete_people(connection, organization_id)
                 connection.execute(delete(_organizations).where(_organizations.c.id == organization_id, ~_kept))
 
-    def _erase_page(self, table: Table, column: str, organization_id: str) -> bool:
-        key, of_organization = table.c[column], table.c.organization_id == organization_id
+    def _erase_page(self, table: Table, organization_id: str) -> bool:
+        key = list(table.primary_key)
+        page = select(*key).where(table.c.organization_id == organization_id).limit(IN_CHUNK)
         with self._database.write() as connection:
-            found = connection.execute(select(key).where(of_organization).limit(IN_CHUNK)).scalars().all()
+            found = [tuple(row) for row in connection.execute(page)]
             if found:
-                connection.execute(delete(table).where(of_organization, key.in_(found)))
+                connection.execute(delete(table).where(tuple_(*key).in_(found)))
             return bool(found)
 
 
@@ -185,16 +142,20 @@ def _check_shared(slug: str) -> None:
         )
 
 
-def _there(connection: Connection, organization_id: str) -> Organization:
-    return to_organization(connection.execute(_organization, {"organization": organization_id}).one())
+def _there(connection: Connection, organization_id: str, *, lock: bool = False) -> Organization:
+    statement = ORGANIZATIONS.select(_kept, id=organization_id)
+    row = connection.execute(statement.with_for_update(key_share=True) if lock else statement).first()
+    if row is None:
+        raise NotFound(f"Organization {organization_id} does not exist.")
+    return ORGANIZATIONS.read(row)
 
 
 def lock_organization(connection: Connection, organization_id: str) -> Organization:
-    """Lock an organization and its members until the commit."""
-    row = connection.execute(_lock, {"organization": organization_id}).first()
-    if row is None:
-        raise NotFound(f"Organization {organization_id} does not exist.")
-    return to_organization(row)
+    """Lock an organization and its members until the commit.
+
+    Every write of content takes the same lock, so it never overlaps a change of membership or a deletion.
+    """
+    return _there(connection, organization_id, lock=True)
 
 
 def require_member(connection: Connection, organization_id: str, user_id: str) -> None:
@@ -208,7 +169,7 @@ def close_organization(connection: Connection, now: int, organization_id: str) -
     """End all memberships and free the slug; the content is erased later."""
     _delete_people(connection, organization_id)
     closed = {"deleted_at": now, "slug": f"deleted-{organization_id}", "name": ""}
-    connection.execute(update(_organizations).where(_organizations.c.id == organization_id).values(closed))
+    ORGANIZATIONS.change(connection, closed, id=organization_id)
 
 
 def insert_membership(connection: Connection, now: int, user_id: str, organization_id: str, role: Role) -> None:

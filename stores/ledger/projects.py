@@ -6,11 +6,22 @@ from datetime import datetime
 from itertools import product
 from typing import Unpack
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal, select, union_all, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    bindparam,
+    delete,
+    insert,
+    literal,
+    select,
+    union_all,
+    update,
+)
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_rows import USERS
 from stores.ledger.account_tables import project_members, team_members, team_projects
 from stores.ledger.columns import beside, here
 from stores.ledger.encoding import from_micros, to_micros
@@ -18,31 +29,13 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.identities import access_of, greater_role, identity_of
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
+from stores.ledger.record_table import equal_to
 from stores.ledger.store import TAKEN, clashing
 from stores.records import Access, Identity, ProjectMember, ProjectRole, Role
 
 _grants = project_members
 _memberships = schema.memberships
 _projects = schema.project_access
-_of_project = (here(_projects, "of_organization"), _projects.c.project_id == bindparam("of_project"))
-_creator = select(_projects.c.creator_id).where(*_of_project)
-_owner = (
-    select(*USER_COLUMNS)
-    .join(_memberships, _memberships.c.user_id == schema.users.c.id)
-    .join(_projects, beside(_projects.c.creator_id, _memberships.c.user_id))
-    .where(*_of_project)
-)
-_members = (
-    select(*USER_COLUMNS, _grants.c.role, _grants.c.created_at)
-    .join(_grants, _grants.c.user_id == schema.users.c.id)
-    .where(here(_grants, "of_organization"), _grants.c.project_id == bindparam("of_project"))
-    .order_by(_grants.c.created_at, _grants.c.user_id)
-)
-_one = (
-    here(_grants, "of_organization"),
-    _grants.c.project_id == bindparam("of_project"),
-    _grants.c.user_id == bindparam("of_user"),
-)
 _of_users: BindParameter[str] = bindparam("of_users", expanding=True)
 _of_projects: BindParameter[str] = bindparam("of_projects", expanding=True)
 _granted_to = union_all(
@@ -80,13 +73,25 @@ class ProjectMembers(OrganizationStore):
 
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
         """Return a project's creator, if still a member, then the granted members."""
-        values = {"of_organization": organization_id, "of_project": project_id}
+        place = {"organization_id": organization_id, "project_id": project_id}
+        owns = (
+            select(*USERS.columns)
+            .join(_memberships, _memberships.c.user_id == schema.users.c.id)
+            .join(_projects, beside(_projects.c.creator_id, _memberships.c.user_id))
+            .where(*equal_to(_projects, **place))
+        )
+        granted = (
+            select(*USERS.columns, _grants.c.role, _grants.c.created_at)
+            .join(_grants, _grants.c.user_id == schema.users.c.id)
+            .where(*equal_to(_grants, **place))
+            .order_by(_grants.c.created_at, _grants.c.user_id)
+        )
         with self._database.read() as connection:
             _require_project(connection, organization_id, project_id)
-            owner = connection.execute(_owner, values).first()
-            rows = connection.execute(_members, values).all()
-        found = [] if owner is None else [ProjectMember(to_user(owner), "project_owner", None)]
-        members = (ProjectMember(to_user(row), row[-2], from_micros(row[-1])) for row in rows)
+            owner = connection.execute(owns).first()
+            rows = connection.execute(granted).all()
+        found = [] if owner is None else [ProjectMember(USERS.read(owner), "project_owner", None)]
+        members = (ProjectMember(USERS.read(row), row[-2], from_micros(row[-1])) for row in rows)
         return found + [each for each in members if owner is None or each.user.id != owner.id]
 
     def granted(
@@ -116,21 +121,21 @@ class ProjectMembers(OrganizationStore):
     ) -> ProjectRole:
         """Change a role in a project and return the one before; the creator's cannot change."""
         with self._changing(organization_id, **act) as connection:
-            values, before = _granted(connection, organization_id, project_id, user_id)
-            connection.execute(update(_grants).where(*_one).values(role=role), values)
+            which, before = _granted(connection, organization_id, project_id, user_id)
+            connection.execute(update(_grants).where(*which).values(role=role))
             return before
 
     def remove(self, organization_id: str, project_id: str, user_id: str, **act: Unpack[Act]) -> ProjectRole:
         """Remove a role in a project and return it."""
         with self._changing(organization_id, **act) as connection:
-            values, before = _granted(connection, organization_id, project_id, user_id)
-            connection.execute(delete(_grants).where(*_one), values)
+            which, before = _granted(connection, organization_id, project_id, user_id)
+            connection.execute(delete(_grants).where(*which))
             return before
 
 
 def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:
-    values = {"of_organization": organization_id, "of_project": project_id}
-    creator: str | None = connection.execute(_creator, values).scalar()
+    which = equal_to(_projects, organization_id=organization_id, project_id=project_id)
+    creator: str | None = connection.execute(select(_projects.c.creator_id).where(*which)).scalar()
     if creator is None:
         raise NotFound(f"There is no project {project_id}.")
     return creator
@@ -138,15 +143,14 @@ def _require_project(connection: Connection, organization_id: str, project_id: s
 
 def _granted(
     connection: Connection, organization_id: str, project_id: str, user_id: str
-) -> tuple[dict[str, str], ProjectRole]:
+) -> tuple[list[ColumnElement[bool]], ProjectRole]:
     if _require_project(connection, organization_id, project_id) == user_id:
         raise InvalidRequest(
             "The role of a project's owner cannot be changed.", remediation="Change another member's role."
         )
-    values = {"of_organization": organization_id, "of_project": project_id, "of_user": user_id}
-    role: ProjectRole | None = connection.execute(
-        select(_grants.c.role).where(*_one).with_for_update(), values
-    ).scalar()
+    which = equal_to(_grants, organization_id=organization_id, project_id=project_id, user_id=user_id)
+    found = select(_grants.c.role).where(*which).with_for_update()
+    role: ProjectRole | None = connection.execute(found).scalar()
     if role is None:
         raise NotFound("The user has no direct role in the project.")
-    return values, role
+    return which, role

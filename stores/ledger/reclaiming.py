@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from stores.errors import InvalidRequest
-from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_rows import USERS
 from stores.ledger.account_tables import (
     api_keys,
     external_identities,
@@ -16,17 +16,16 @@ from stores.ledger.account_tables import (
     password_resets,
     users,
 )
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.columns import here
-from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.encoding import to_micros
 from stores.ledger.members import end_membership, is_home
 from stores.ledger.organizations import lock_organization
 from stores.ledger.revoke_invitations import revoke_open
 from stores.ledger.sessions import end_sign_ins, replace_password, revoke_owned
-from stores.ledger.store import Store, clashing
+from stores.ledger.store import clashing
 from stores.records import User
 
-_lock_user = select(*USER_COLUMNS).where(users.c.id == bindparam("user")).with_for_update()
 _personal_of = (
     select(organizations.c.id)
     .join(memberships, memberships.c.organization_id == organizations.c.id)
@@ -46,10 +45,10 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
     """Lock a personal organization, then its user; return the user and at most one id."""
     found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
     locked = [lock_organization(connection, each) for each in found]
-    row = connection.execute(_lock_user, {"user": user_id}).first()
+    row = connection.execute(USERS.select(id=user_id).with_for_update()).first()
     if row is None:
         return None
-    return to_user(row), [each.id for each in locked if is_home(connection, each, user_id)]
+    return USERS.read(row), [each.id for each in locked if is_home(connection, each, user_id)]
 
 
 def reclaim(
@@ -65,7 +64,7 @@ def reclaim(
         return
     micros = to_micros(now)
     cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": micros}
-    connection.execute(update(users).where(users.c.id == user.id).values(cleared))
+    USERS.change(connection, cleared, id=user.id)
     for table in (password_resets, external_identities):
         connection.execute(delete(table).where(table.c.user_id == user.id))
     revoke_owned(connection, api_keys, micros, user.id)
@@ -93,10 +92,9 @@ RESET_EVERY = timedelta(minutes=2)
 _resets = password_resets
 
 
-class Resets(Store):
+class Resets(AuditedStore):
     def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime, again: bool = False) -> bool:
         """Store the hash of a reset token; return whether to mail it: not within `RESET_EVERY`, unless `again`."""
-        check_id(token_hash)
         now = self._clock()
         with self._database.write() as connection:
             user = select(users.c.id).where(users.c.id == user_id).with_for_update()
@@ -118,12 +116,8 @@ class Resets(Store):
 
     def password_reset_user(self, token_hash: str) -> User | None:
         """Return the user of a valid token, without spending it."""
-        statement = (
-            select(*USER_COLUMNS)
-            .join(_resets, _resets.c.user_id == users.c.id)
-            .where(_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
-        )
-        return self._one(statement, {}, to_user)
+        holds = (_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
+        return self._find(USERS, users.c.id.in_(select(_resets.c.user_id).where(*holds)))
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
         """Spend a token: replace the password, end all sign-ins, verify the address; return the user.
@@ -131,7 +125,7 @@ class Resets(Store):
         The account is reclaimed if the address was not verified. InvalidRequest (`invalid_reset_token`) for a
         token that does not hold.
         """
-        with self._database.write() as connection:
+        with self._audited(audit) as connection:
             now = self._clock()
             micros = to_micros(now)
             of_token = (_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
@@ -146,5 +140,4 @@ class Resets(Store):
                 )
             reclaim(connection, now, account, audit)
             replace_password(connection, micros, account[0].id, password_hash)
-            append_audit(connection, now, audit)
-            return to_user(connection.execute(select(*USER_COLUMNS).where(users.c.id == user_id)).one())
+            return USERS.read(connection.execute(USERS.select(id=user_id)).one())

@@ -9,10 +9,10 @@ from stores.ledger import schema
 from stores.ledger.columns import among, here
 from stores.ledger.encoding import fold
 from stores.ledger.engine import in_chunks
+from stores.ledger.record_table import equal_to
 from stores.ledger.writing import Writes
 
 _table = schema.rejections
-_of_memory = delete(_table).where(here(_table), _table.c.memory_id == bindparam("memory"))
 _among = select(_table.c.text_hash, _table.c.memory_id).where(
     here(_table), _table.c.scope == bindparam("scope"), among(_table.c.text_hash, "hashes")
 )
@@ -29,7 +29,8 @@ class RejectionWrites(Writes):
 
     def admit(self, memory_id: str) -> None:
         """Forget what was rejected with a memory."""
-        self._run(_of_memory, self._here | {"memory": memory_id})
+        of_memory = equal_to(_table, organization_id=self.organization_id, memory_id=memory_id)
+        self._connection.execute(delete(_table).where(*of_memory))
 
     def rejected(self, scope: str, texts: Iterable[str]) -> dict[str, str]:
         """Return the rejected ones of these texts, each with the id of the memory that was marked wrong."""

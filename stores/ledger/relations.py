@@ -108,37 +108,8 @@ def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:
     )
 
 
-def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
-    entity: BindParameter[str] = bindparam("entity")
-    ends = (
-        (_table.c.target_id, (_table.c.source_id == entity,)),
-        (_table.c.source_id, (_table.c.target_id == entity, _table.c.source_id != entity)),
-    )
-    parts = [
-        select(*relation_columns())
-        .where(
-            _of_organization,
-            *of_entity,
-            *conditions,
-            *((_table.c.visibility.in_(_visible), readable_end(other)) if readable else ()),
-        )
-        .order_by(_table.c.created_at.desc(), _table.c.id)
-        .limit(bindparam("limit"))
-        .subquery()
-        .select()
-        for other, of_entity in ends
-    ]
-    found = union_all(*parts).subquery()
-    return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
-
-
-touching_now = _touching(present())
-_readable_now = _touching(present(), readable=True)
-
-
 _packed_by_ids = select(AsJson(*relation_columns())).where(_of_organization, _table.c.id.in_(listed("ids")))
 _ids = select(_table.c.id).where(_of_organization)
-NO_LIMIT = 2**31 - 1
 
 
 COUNTED = 10_000
@@ -213,13 +184,6 @@ _linked = select(_origin).where(
 
 
 class RelationReads(Store):
-    def readable_relations_of(
-        self, organization_id: str, entity_id: str, *, visibility: frozenset[str], limit: int
-    ) -> list[Relation]:
-        """Return the latest visible relations with visible other ends that hold now."""
-        values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": to_micros(self._clock())}
-        return sound(self._all(_readable_now, values | {"visibility": sorted(visibility)}), to_relation)
-
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
         """Return a page of relations, latest first, and their number, up to `COUNTED`."""
         how = {"named": query.name is not None, "include_ended": query.include_ended}

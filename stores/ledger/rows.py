@@ -9,7 +9,9 @@ from sqlalchemy import Column, Table
 from stores.language.wording import plain
 from stores.ledger.columns import field_names, to_values
 from stores.ledger.damage import DAMAGE, damaged
-from stores.ledger.encoding import ID_BYTES, check_keys, check_text, cut, from_micros, key_of, load_object, load_strings
+from stores.ledger.encoding import ID_BYTES, cut, from_micros, key_of, load_object, load_strings
+from stores.ledger.record_table import check_cells
+from stores.ledger.schema import entities
 from stores.records import Entity, JsonObject, source_ids
 
 Values = dict[str, Any]
@@ -76,9 +78,9 @@ def to_entity(row: Sequence[Any]) -> Entity:
 
 def entity_values(entity: Entity) -> Values:
     """Return every column of an entity, with derived keys."""
-    check_text(_texts(entity))
-    check_keys((entity.visibility, entity.project_id, entity.principal_id, entity.source_id))
-    return to_values(entity) | {
+    values = to_values(entity)
+    check_cells(entities, values)
+    return values | {
         "type_key": key_of(entity.entity_type),
         "name_key": key_of(entity.name),
         "category_key": key_of(entity.category),
@@ -118,8 +120,3 @@ def _workflow_keys(entity: Entity) -> Values:
 
 def _string_key(value: JsonValue) -> str:
     return key_of(value) if isinstance(value, str) else ""
-
-
-def _texts(entity: Entity) -> Iterator[str | None]:
-    yield from (entity.entity_type, entity.name, entity.description, entity.content, entity.category)
-    yield from (entity.source_file, entity.memory_scope, entity.scope_key)

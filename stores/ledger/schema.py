@@ -1,33 +1,24 @@
 """Tables of records; those of people are in `account_tables`."""
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    Table,
-    TextClause,
-    text,
-)
+from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, Table, TextClause, text
 
+from stores.jobs import Job
 from stores.ledger.account_tables import memberships as memberships
 from stores.ledger.account_tables import organizations as organizations
 from stores.ledger.account_tables import sessions as sessions
 from stores.ledger.account_tables import users as users
-from stores.ledger.columns import KeyText, field_names, key, micros, of_user, words
+from stores.ledger.columns import KeyText, columns_for, field_names, key, number, of_user, refers
 from stores.ledger.columns import metadata as metadata
-from stores.records import Entity
+from stores.records import Capture, Change, Chunk, Document, Entity, ProjectAccess, Relation
+from stores.source_imports import SourceImport
 
 
 def _organization() -> Column[str]:
-    return Column("organization_id", KeyText, primary_key=True)
+    return key("organization_id", primary_key=True)
 
 
 def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
-    return ForeignKeyConstraint(["organization_id", column], ["entities.organization_id", "entities.id"])
+    return refers("entities", "organization_id", f"{column} id")
 
 
 def _partial_index(column: str, *counted: str) -> Index:
@@ -49,40 +40,23 @@ _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
 """In the indexes, so that matches are counted without reading records."""
 
-meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
+meta = Table("meta", metadata, key("name", primary_key=True), key("value"))
+
+_KEYS = ("type_key", "name_key", "category_key", "status_key", "priority_key", "complexity_key", "feature_key")
+_LAST = ("metadata", "description", "content", "search_text")
+"""Long texts: SQLite walks their pages to reach later columns."""
+_COLUMNS = columns_for(
+    Entity,
+    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
+    *map(key, _KEYS),
+    key("epic_id", nullable=True),
+    key("search_text"),
+)
 
 entities = Table(
     "entities",
     metadata,
-    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
-    key("id", primary_key=True),
-    words("entity_type"),
-    key("type_key"),
-    words("name"),
-    key("name_key"),
-    words("category", nullable=True),
-    key("category_key"),
-    key("status_key"),
-    key("priority_key"),
-    key("complexity_key"),
-    key("feature_key"),
-    key("epic_id", nullable=True),
-    key("visibility"),
-    words("memory_scope"),
-    words("scope_key", nullable=True),
-    key("project_id", nullable=True),
-    key("principal_id"),
-    key("source_id", nullable=True),
-    Column("revision", Integer, nullable=False),
-    micros("created_at"),
-    micros("updated_at"),
-    words("source_file", nullable=True),
-    words("languages"),
-    words("tags"),
-    words("metadata"),
-    words("description"),
-    words("content"),
-    words("search_text"),
+    *sorted(_COLUMNS, key=lambda column: _LAST.index(column.name) if column.name in _LAST else -1),
     Index("ix_entities_updated", "organization_id", "updated_at", "id"),
     Index("ix_entities_created", "organization_id", "created_at", "id"),
     Index("ix_entities_name", "organization_id", "name_key", "id"),
@@ -101,7 +75,6 @@ entities = Table(
     _partial_index("project_id", "type_key", "status_key", "visibility", "source_id", "epic_id", "priority_key", "id"),
     _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
 )
-"""Long texts come last: SQLite walks their pages to reach later columns."""
 
 _FIELDS = {*field_names(Entity)} - {"organization_id", "id", "revision"}
 _REVISED = [column for column in entities.c if column.name in _FIELDS]
@@ -111,9 +84,9 @@ entity_revisions = Table(
     metadata,
     _organization(),
     key("id", primary_key=True),
-    Column("revision", Integer, primary_key=True),
-    micros("valid_from"),
-    micros("valid_to"),
+    number("revision", primary_key=True),
+    number("valid_from"),
+    number("valid_to"),
     *(Column(each.name, each.type, nullable=each.nullable) for each in _REVISED),
     _belongs_to_entity("id"),
 )
@@ -133,19 +106,7 @@ entity_labels = Table(
 relations = Table(
     "relations",
     metadata,
-    _organization(),
-    key("id", primary_key=True),
-    key("name"),
-    key("source_id"),
-    key("target_id"),
-    words("fact"),
-    micros("created_at"),
-    micros("expired_at", nullable=True),
-    micros("valid_at"),
-    micros("invalid_at", nullable=True),
-    key("visibility"),
-    key("principal_id"),
-    words("provenance"),
+    *columns_for(Relation, _organization()),
     Index("ix_relations_source", "organization_id", "source_id", "created_at", "id"),
     Index("ix_relations_target", "organization_id", "target_id", "created_at", "id"),
     Index("ix_relations_known", "organization_id", "created_at", "id"),
@@ -174,27 +135,19 @@ relation_ends = Table(
     metadata,
     _organization(),
     key("relation_id", primary_key=True),
-    Column("known_from", BigInteger, primary_key=True, autoincrement=False),
-    micros("known_to"),
-    micros("known_invalid_at", nullable=True),
-    micros("known_expired_at", nullable=True),
-    words("why"),
-    ForeignKeyConstraint(
-        ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
-    ),
+    number("known_from", primary_key=True),
+    number("known_to"),
+    number("known_invalid_at", nullable=True),
+    number("known_expired_at", nullable=True),
+    key("why"),
+    refers("relations", "organization_id", "relation_id id", cascade=True),
 )
 """Earlier ends of relations by transaction time."""
 
 documents = Table(
     "documents",
     metadata,
-    _organization(),
-    key("id", primary_key=True),
-    key("source_id"),
-    words("url"),
-    words("title"),
-    words("content_hash"),
-    words("fetched", nullable=True),
+    *columns_for(Document, _organization()),
     Index("ix_documents_source", "organization_id", "source_id"),
     _belongs_to_entity("source_id"),
 )
@@ -202,17 +155,11 @@ documents = Table(
 chunks = Table(
     "chunks",
     metadata,
-    _organization(),
-    key("id", primary_key=True),
-    key("document_id"),
-    key("source_id"),
-    Column("chunk_index", Integer, nullable=False),
-    words("chunk_type"),
-    words("heading_path"),
+    *columns_for(Chunk, _organization()),
     Index("ix_chunks_document", "organization_id", "document_id", "chunk_index"),
     Index("ix_chunks_source", "organization_id", "source_id"),
     _belongs_to_entity("id"),
-    ForeignKeyConstraint(["organization_id", "document_id"], ["documents.organization_id", "documents.id"]),
+    refers("documents", "organization_id", "document_id id"),
 )
 
 citations = Table(
@@ -220,30 +167,22 @@ citations = Table(
     metadata,
     _organization(),
     key("record_id", primary_key=True),
-    Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True),
+    of_user(primary_key=True),
     key("session_key", primary_key=True),
     key("visibility"),
     key("surface"),
-    micros("cited_at"),
+    number("cited_at"),
     _belongs_to_entity("record_id"),
 )
 """`visibility` is that of the record when it was cited."""
 
+_long = Column("source_id", KeyText, nullable=False, info={"most": 2_560})
+"""PostgreSQL indexes rows of at most 2,704 bytes."""
+
 raw_memories = Table(
     "raw_memories",
     metadata,
-    _organization(),
-    key("id", primary_key=True),
-    key("source_id"),
-    key("capture_surface"),
-    micros("captured_at"),
-    words("provenance"),
-    key("agent_id", nullable=True),
-    key("content_hash"),
-    key("review_state"),
-    key("entity_id", nullable=True),
-    words("candidate", nullable=True),
-    words("lifecycle", nullable=True),
+    *columns_for(Capture, _organization(), key("id", primary_key=True), _long),
     Index("ix_raw_memories_source", "organization_id", "source_id"),
     Index("ix_raw_memories_captured", "organization_id", "captured_at", "id"),
     Index("ix_raw_memories_review", "organization_id", "review_state", "captured_at", "id"),
@@ -269,39 +208,18 @@ payload_texts = Table(
     metadata,
     _organization(),
     key("id", primary_key=True),
-    Column("place", Integer, primary_key=True, autoincrement=False),
-    words("content"),
+    number("place", primary_key=True),
+    key("content"),
     _belongs_to_entity("id"),
 )
 """Long texts of a raw memory that no index holds, by their place in its payload."""
 
 project_access = Table(
-    "project_access",
-    metadata,
-    _organization(),
-    key("project_id", primary_key=True),
-    key("visibility"),
-    key("creator_id"),
+    "project_access", metadata, *columns_for(ProjectAccess, _organization(), key("project_id", primary_key=True))
 )
 """Outlives the project entity, because its tasks do."""
 
-changes = Table(
-    "changes",
-    metadata,
-    _organization(),
-    Column("sequence", BigInteger, primary_key=True, autoincrement=False),
-    key("kind"),
-    key("record_id"),
-    key("operation"),
-    Column("revision", Integer, nullable=False),
-    words("entity_type"),
-    key("visibility"),
-    key("actor"),
-    key("batch"),
-    Column("deferred", Boolean, nullable=False),
-    words("fields"),
-    micros("created_at"),
-)
+changes = Table("changes", metadata, *columns_for(Change, _organization(), number("sequence", primary_key=True)))
 
 idempotency_keys = Table(
     "idempotency_keys",
@@ -309,12 +227,12 @@ idempotency_keys = Table(
     _organization(),
     key("slot", primary_key=True),
     key("claim_id"),
-    words("body_hash"),
+    key("body_hash"),
     key("holder"),
     key("state"),
-    Column("status", Integer, nullable=True),
-    words("body", nullable=True),
-    Column("expires_at", BigInteger, nullable=False, index=True),
+    number("status", nullable=True),
+    key("body", nullable=True),
+    number("expires_at", index=True),
 )
 """`slot` hashes principal, method, path and key, too long for an index."""
 
@@ -323,12 +241,10 @@ idempotency_records = Table(
     metadata,
     _organization(),
     key("slot", primary_key=True),
-    Column("ordinal", Integer, primary_key=True),
+    number("ordinal", primary_key=True),
     key("record"),
     Index("ix_idempotency_records_record", "organization_id", "record"),
-    ForeignKeyConstraint(
-        ["organization_id", "slot"], ["idempotency_keys.organization_id", "idempotency_keys.slot"], ondelete="CASCADE"
-    ),
+    refers("idempotency_keys", "organization_id", "slot", cascade=True),
 )
 
 leases = Table(
@@ -337,52 +253,10 @@ leases = Table(
     _organization(),
     key("name", primary_key=True),
     key("holder"),
-    micros("token"),
-    micros("expires_at"),
+    number("token"),
+    number("expires_at"),
 )
 
-jobs = Table(
-    "jobs",
-    metadata,
-    _organization(),
-    key("id", primary_key=True),
-    key("function"),
-    words("payload"),
-    key("state"),
-    key("visibility"),
-    key("actor_id"),
-    key("api_key_id", nullable=True),
-    Column("attempts", Integer, nullable=False),
-    micros("due_at", nullable=True),
-    key("holder"),
-    micros("token"),
-    Column("again", Boolean, nullable=False),
-    Column("done", Integer, nullable=True),
-    Column("total", Integer, nullable=True),
-    words("result", nullable=True),
-    words("error", nullable=True),
-    micros("created_at"),
-    micros("started_at", nullable=True),
-    micros("finished_at", nullable=True),
-    Index("ix_jobs_due", "due_at"),
-)
+jobs = Table("jobs", metadata, *columns_for(Job, _organization(), key("holder")), Index("ix_jobs_due", "due_at"))
 
-source_imports = Table(
-    "source_imports",
-    metadata,
-    _organization(),
-    key("id", primary_key=True),
-    of_user(),
-    key("adapter"),
-    words("source"),
-    key("memory_scope"),
-    key("scope_key", nullable=True),
-    words("options"),
-    key("status"),
-    micros("created_at"),
-    micros("updated_at"),
-    micros("completed_at", nullable=True),
-    words("checkpoint"),
-    words("progress"),
-    words("listed"),
-)
+source_imports = Table("source_imports", metadata, *columns_for(SourceImport, _organization(), of_user()))

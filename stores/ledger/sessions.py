@@ -3,11 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import SESSION_COLUMNS, session_values, to_session
+from stores.ledger.account_rows import SESSIONS
 from stores.ledger.account_tables import (
     device_logins,
     invitations,
@@ -19,58 +19,42 @@ from stores.ledger.account_tables import (
     tickets,
     users,
 )
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.encoding import to_micros
+from stores.ledger.permits import role_in
 from stores.ledger.store import Store, clashing
 from stores.records import Session
 
 _sessions = schema.sessions
-_members = schema.memberships
-
-_alive_of_user = (
-    select(*SESSION_COLUMNS)
-    .where(
-        _sessions.c.user_id == bindparam("user"),
-        _sessions.c.revoked_at.is_(None),
-        _sessions.c.expires_at > bindparam("now"),
-    )
-    .order_by(_sessions.c.created_at.desc(), _sessions.c.id)
-)
 
 RotationRefusal = Literal["reused", "ended"]
 """`reused`: the refresh token was used before, so the session is revoked now. `ended`: it was over."""
 
 
-class Sessions(Store):
+class Sessions(AuditedStore):
     def create_session(self, session: Session, audit: AuditDraft | None = None) -> None:
-        with self._database.write() as connection:
+        with self._audited(audit) as connection:
             insert_session(connection, session)
-            append_audit(connection, self._clock(), audit)
 
     def session(self, session_id: str) -> Session | None:
-        return self._one(select(*SESSION_COLUMNS).where(_sessions.c.id == session_id), {}, to_session)
+        return self._find(SESSIONS, id=session_id)
 
     def sessions(self, user_id: str) -> list[Session]:
         """Return a user's valid sessions, newest first."""
-        rows = self._all(_alive_of_user, {"user": user_id, "now": to_micros(self._clock())})
-        return [to_session(row) for row in rows]
+        return self._list(SESSIONS, *_alive(self._clock()), user_id=user_id)
 
     def rotate_session(
         self, session_id: str, old_refresh_id: str, new_refresh_id: str, now: datetime
     ) -> Session | RotationRefusal:
         """Replace the refresh token of a session, once; an old one may be stolen, and revokes the session."""
-        rotate = (
-            update(_sessions)
-            .where(*_alive(session_id, now), _sessions.c.refresh_id == old_refresh_id)
-            .values(refresh_id=new_refresh_id, last_used_at=to_micros(now))
-            .returning(*SESSION_COLUMNS)
-        )
+        mine = (_sessions.c.id == session_id, *_alive(now))
+        rotate = update(_sessions).where(*mine, _sessions.c.refresh_id == old_refresh_id).returning(*SESSIONS.columns)
         with self._database.write() as connection:
-            row = connection.execute(rotate).first()
+            values = {"refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
+            row = connection.execute(rotate.values(values)).first()
             if row is not None:
-                return to_session(row)
-            revoke = update(_sessions).where(*_alive(session_id, now)).values(revoked_at=to_micros(now))
-            return "reused" if connection.execute(revoke).rowcount else "ended"
+                return SESSIONS.read(row)
+            return "reused" if SESSIONS.change(connection, {"revoked_at": to_micros(now)}, *mine) else "ended"
 
     def switch_session(
         self,
@@ -87,30 +71,25 @@ class Sessions(Store):
         """
         with self._database.write() as connection:
             now = self._clock()
-            found = select(_sessions.c.user_id).where(*_alive(session_id, now)).with_for_update()
-            user_id = connection.execute(found).scalar()
+            mine = (_sessions.c.id == session_id, *_alive(now))
+            user_id = connection.execute(select(_sessions.c.user_id).where(*mine).with_for_update()).scalar()
             if user_id is None:
                 return None
-            member = select(_members.c.role).where(
-                _members.c.user_id == user_id, _members.c.organization_id == organization_id
-            )
-            if connection.execute(member).first() is None:
+            if role_in(connection, organization_id, user_id) is None:
                 raise NotFound("There is no such organization.")
-            move = update(_sessions).where(_sessions.c.id == session_id).returning(*SESSION_COLUMNS)
+            move = update(_sessions).where(_sessions.c.id == session_id).returning(*SESSIONS.columns)
             moved = {"organization_id": organization_id, "refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
             whence = {name: text for name, text in zip(("ip_address", "user_agent"), seen, strict=True) if text}
             row = connection.execute(move.values(moved | whence)).one()
             append_audit(connection, now, audit)
-            return to_session(row)
+            return SESSIONS.read(row)
 
     def revoke_session(self, session_id: str, *, user_id: str | None = None, audit: AuditDraft | None = None) -> bool:
         """End a session (of `user_id`, if given); return whether it was active."""
-        which = [_sessions.c.id == session_id, _sessions.c.revoked_at.is_(None)]
-        if user_id is not None:
-            which.append(_sessions.c.user_id == user_id)
+        which = SESSIONS.where(id=session_id, revoked_at=None, **({} if user_id is None else {"user_id": user_id}))
         with self._database.write() as connection:
             now = self._clock()
-            if not connection.execute(update(_sessions).where(*which).values(revoked_at=to_micros(now))).rowcount:
+            if not SESSIONS.change(connection, {"revoked_at": to_micros(now)}, *which):
                 return False
             append_audit(connection, now, audit)
             return True
@@ -119,7 +98,7 @@ class Sessions(Store):
 def insert_session(connection: Connection, session: Session) -> None:
     """Implement `Sessions.create_session` in a transaction."""
     with clashing("A session of that id exists already.", "The user or the organization does not exist."):
-        connection.execute(insert(_sessions), session_values(session))
+        SESSIONS.insert(connection, session)
 
 
 def end_sign_ins(connection: Connection, now: int, user_id: str, *, organization_id: str | None = None) -> int:
@@ -143,8 +122,8 @@ def _owned(table: Table, user_id: str, organization_id: str | None) -> list[Colu
     return owned if organization_id is None else [*owned, table.c.organization_id == organization_id]
 
 
-def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
-    return [_sessions.c.id == session_id, _sessions.c.revoked_at.is_(None), _sessions.c.expires_at > to_micros(now)]
+def _alive(now: datetime) -> list[ColumnElement[bool]]:
+    return [_sessions.c.revoked_at.is_(None), _sessions.c.expires_at > to_micros(now)]
 
 
 REMEMBERED = timedelta(days=30)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Executable, Row
+from sqlalchemy import ColumnElement, Executable, Row
 from sqlalchemy.exc import IntegrityError
 
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
 from stores.ledger.engine import Database
+from stores.ledger.record_table import RecordTable
 
 Cells = Row[*tuple[Any, ...]]
 T = TypeVar("T")
@@ -27,13 +28,21 @@ class Store:
         self._database = database
         self._clock = clock
 
-    def _all(self, statement: Executable, values: Mapping[str, Any]) -> Sequence[Cells]:
+    def _all(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Cells]:
         with self._database.read() as connection:
             return connection.execute(statement, values).all()
 
-    def _first(self, statement: Executable, values: Mapping[str, Any]) -> Cells | None:
+    def _first(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Cells | None:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
+
+    def _find(self, table: RecordTable[T], *conditions: ColumnElement[bool], **equal: Any) -> T | None:
+        with self._database.read() as connection:
+            return table.one(connection, *conditions, **equal)
+
+    def _list(self, table: RecordTable[T], *conditions: ColumnElement[bool], **equal: Any) -> list[T]:
+        with self._database.read() as connection:
+            return table.all(connection, *conditions, **equal)
 
     def _one(self, statement: Executable, values: Mapping[str, Any], make: Callable[[Cells], T]) -> T | None:
         row = self._first(statement, values)

@@ -1,7 +1,7 @@
 """Counts of visible tasks and relations."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,15 +107,14 @@ class TaskCountReads(Store):
     ) -> TaskTally:
         """Count the tasks of a project, and list its creations and completions since a time, in one snapshot."""
         values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
-        by_status: dict[str, int] = {}
-        by_priority: dict[str, int] = {}
+        by_status, by_priority = Counter[str](), Counter[str]()
         found: dict[str, dict[str, int]] = {}
         shown_by: dict[str, str] = {}
         first = to_micros(since)
         with self._database.snapshot() as connection:
             for status, priority, count in connection.execute(_task_counts, values):
-                by_status[status] = by_status.get(status, 0) + count
-                by_priority[priority] = by_priority.get(priority, 0) + count
+                by_status[status] += count
+                by_priority[priority] += count
             for label, status, count, entity_id in connection.execute(_assigned, values):
                 found.setdefault(label, {})[status] = count
                 shown_by[label] = min(entity_id, shown_by.get(label, entity_id))

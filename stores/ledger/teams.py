@@ -4,81 +4,66 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Unpack
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import USER_COLUMNS, check_slug, to_user
+from stores.ledger.account_rows import USERS, check_slug
 from stores.ledger.account_tables import team_members, team_projects, teams
 from stores.ledger.audit import append_audit, detailed
-from stores.ledger.columns import beside, columns_of, here, reader, to_values
-from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
+from stores.ledger.columns import beside
+from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
-from stores.ledger.rows import Values
+from stores.ledger.record_table import RecordTable, equal_to
 from stores.ledger.store import clashing
 from stores.records import Member, ProjectRole, Team
 
-_teams = teams
+_teams = RecordTable(teams, Team, "created_at", "id")
 _members = team_members
 _projects = team_projects
 _memberships = schema.memberships
-_columns = columns_of(_teams, Team)
-_to_team = reader(Team)
-_of_organization = select(*_columns).where(here(_teams, "of_organization")).order_by(_teams.c.created_at, _teams.c.id)
-_one = (here(_teams, "of_organization"), _teams.c.id == bindparam("of_team"))
-_team = select(*_columns).where(*_one)
-_members_of = (
-    select(*USER_COLUMNS, _memberships.c.role, _members.c.created_at)
-    .join(_members, _members.c.user_id == schema.users.c.id)
-    .join(_memberships, beside(_memberships.c.user_id, _members.c.user_id))
-    .where(here(_members, "of_organization"), _members.c.team_id == bindparam("of_team"))
-    .order_by(_members.c.created_at, _members.c.user_id)
-)
-_of_team = (here(_projects, "of_organization"), _projects.c.team_id == bindparam("of_team"))
-_projects_of = select(_projects.c.project_id, _projects.c.role).where(*_of_team).order_by(_projects.c.project_id)
-_grant = (*_of_team, _projects.c.project_id == bindparam("of_project"))
 
 
 class Teams(OrganizationStore):
     """Changes take a permit, checked first. A team's memories outlive it."""
 
     def create(self, team: Team, **act: Unpack[Act]) -> None:
-        check_id(team.id)
         check_slug(team.slug)
-        check_text((team.name, team.description))
         with self._changing(team.organization_id, **act) as connection, clashing(f"A team {team.slug} exists already."):
-            connection.execute(insert(_teams), to_values(team))
+            _teams.insert(connection, team)
 
     def of_organization(self, organization_id: str) -> list[Team]:
-        return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
+        return self._list(_teams, organization_id=organization_id)
 
     def team(self, organization_id: str, team_id: str) -> Team | None:
-        return self._one(_team, _values(organization_id, team_id), _to_team)
+        return self._find(_teams, organization_id=organization_id, id=team_id)
 
     def edit(self, organization_id: str, team_id: str, edit: Callable[[Team], Team], **act: Unpack[Act]) -> Team:
         with self._changing(organization_id, **act) as connection:
             before = _there(connection, organization_id, team_id)
-            after = replace(
-                edit(before), organization_id=before.organization_id, id=before.id, created_at=before.created_at
-            )
+            after = replace(edit(before), organization_id=organization_id, id=team_id, created_at=before.created_at)
             check_slug(after.slug)
-            check_text((after.name, after.description))
-            changes = {"name": after.name, "slug": after.slug, "description": after.description}
             with clashing(f"A team {after.slug} exists already."):
-                connection.execute(update(_teams).where(*_one).values(changes), _values(organization_id, team_id))
+                _teams.change(connection, _teams.values(after), organization_id=organization_id, id=team_id)
             return after
 
     def delete(self, organization_id: str, team_id: str, **act: Unpack[Act]) -> None:
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
-            connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
+            _teams.remove(connection, organization_id=organization_id, id=team_id)
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
         """Return the members of a team with organization roles, in order of joining."""
-        rows = self._all(_members_of, _values(organization_id, team_id))
-        return [Member(to_user(row), row[-2], from_micros(row[-1])) for row in rows]
+        statement = (
+            select(*USERS.columns, _memberships.c.role, _members.c.created_at)
+            .join(_members, _members.c.user_id == schema.users.c.id)
+            .join(_memberships, beside(_memberships.c.user_id, _members.c.user_id))
+            .where(*equal_to(_members, organization_id=organization_id, team_id=team_id))
+            .order_by(_members.c.created_at, _members.c.user_id)
+        )
+        return [Member(USERS.read(row), row[-2], from_micros(row[-1])) for row in self._all(statement)]
 
     def add_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
         with self._changing(organization_id, **act) as connection:
@@ -89,61 +74,56 @@ class Teams(OrganizationStore):
                 connection.execute(insert(_members), values | {"created_at": to_micros(self._clock())})
 
     def remove_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
-        statement = delete(_members).where(
-            _members.c.organization_id == organization_id, _members.c.team_id == team_id, _members.c.user_id == user_id
-        )
+        which = equal_to(_members, organization_id=organization_id, team_id=team_id, user_id=user_id)
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
-            if connection.execute(statement).rowcount == 0:
+            if connection.execute(delete(_members).where(*which)).rowcount == 0:
                 raise NotFound("The user is not in the team.")
 
     def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
-        return {row[0]: row[1] for row in self._all(_projects_of, _values(organization_id, team_id))}
+        of_team = equal_to(_projects, organization_id=organization_id, team_id=team_id)
+        statement = select(_projects.c.project_id, _projects.c.role).where(*of_team).order_by(_projects.c.project_id)
+        return {row[0]: row[1] for row in self._all(statement)}
 
     def put_project(
         self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, **act: Unpack[Act]
     ) -> ProjectRole | None:
         """Set a team's role in a project; return the one before, also audited."""
-        values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
+        grant = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id}
         audit = act.pop("audit", None)
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
             now = self._clock()
-            before = _role_in(connection, organization_id, team_id, project_id)
+            before = _role_in(connection, grant)
             insertion = upsert(connection.dialect.name, _projects)
-            key = [_projects.c.organization_id, _projects.c.team_id, _projects.c.project_id]
+            key = [_projects.c[name] for name in grant]
             statement = insertion.on_conflict_do_update(index_elements=key, set_={"role": insertion.excluded.role})
             with clashing("", f"There is no project {project_id}."):
-                connection.execute(statement, values | {"created_at": to_micros(now)})
+                connection.execute(statement, grant | {"role": role, "created_at": to_micros(now)})
             append_audit(connection, now, detailed(audit, {"from": before}))
             return before
 
     def remove_project(self, organization_id: str, team_id: str, project_id: str, **act: Unpack[Act]) -> ProjectRole:
         """Remove a team's role in a project; return it."""
+        grant = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id}
         audit = act.pop("audit", None)
         with self._changing(organization_id, **act) as connection:
-            before = _role_in(connection, organization_id, team_id, project_id)
+            before = _role_in(connection, grant)
             if before is None:
                 raise NotFound("The team has no role in the project.")
-            connection.execute(
-                delete(_projects).where(*_grant), _values(organization_id, team_id) | {"of_project": project_id}
-            )
+            connection.execute(delete(_projects).where(*equal_to(_projects, **grant)))
             append_audit(connection, self._clock(), detailed(audit, {"from": before}))
             return before
 
 
 def _there(connection: Connection, organization_id: str, team_id: str) -> Team:
-    row = connection.execute(_team, _values(organization_id, team_id)).first()
-    if row is None:
+    team = _teams.one(connection, organization_id=organization_id, id=team_id)
+    if team is None:
         raise NotFound(f"There is no team {team_id}.")
-    return _to_team(row)
+    return team
 
 
-def _role_in(connection: Connection, organization_id: str, team_id: str, project_id: str) -> ProjectRole | None:
-    values = _values(organization_id, team_id) | {"of_project": project_id}
-    role: ProjectRole | None = connection.execute(select(_projects.c.role).where(*_grant), values).scalar()
+def _role_in(connection: Connection, grant: dict[str, str]) -> ProjectRole | None:
+    found = select(_projects.c.role).where(*equal_to(_projects, **grant))
+    role: ProjectRole | None = connection.execute(found).scalar()
     return role
-
-
-def _values(organization_id: str, team_id: str) -> Values:
-    return {"of_organization": organization_id, "of_team": team_id}

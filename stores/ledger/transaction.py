@@ -1,19 +1,18 @@
 """One transaction: its repositories share a connection and commit together; erasure leaves no text behind."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import BindParameter, Connection, bindparam, delete, or_, select, update
+from sqlalchemy import Connection, Table, delete, or_, select, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import here
+from stores.ledger.columns import among, here
 from stores.ledger.documents import DocumentWrites
-from stores.ledger.encoding import check_id, check_text
-from stores.ledger.engine import in_chunks
+from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
@@ -21,6 +20,7 @@ from stores.ledger.jobs import JobWrites
 from stores.ledger.leases import Lease, require_lease
 from stores.ledger.memories import MemoryWrites
 from stores.ledger.payloads import PayloadWrites
+from stores.ledger.record_table import RecordTable, equal_to
 from stores.ledger.rejections import RejectionWrites
 from stores.ledger.rows import Values
 from stores.ledger.source_imports import SourceImportWrites
@@ -28,8 +28,6 @@ from stores.ledger.workflow import WorkflowReads
 from stores.ledger.writing import Entry, Writes, Writing
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
 
-_organization: BindParameter[str] = bindparam("organization")
-_ids: BindParameter[str] = bindparam("ids", expanding=True)
 _entities = schema.entities
 _relations = schema.relations
 _documents = schema.documents
@@ -38,19 +36,20 @@ _records = schema.idempotency_records
 
 
 def _delete_by(table: Any, *columns: str) -> Any:  # noqa: ANN401, RUF100  (a Delete of any table)
-    found = or_(*(table.c[column].in_(_ids) for column in columns))
-    return delete(table).where(table.c.organization_id == _organization, found)
+    return delete(table).where(here(table), or_(*(among(table.c[column]) for column in columns)))
 
 
 _touching = select(_relations.c.id, _relations.c.name, _relations.c.visibility, _relations.c.expired_at).where(
-    _relations.c.organization_id == _organization,
-    or_(_relations.c.source_id.in_(_ids), _relations.c.target_id.in_(_ids)),
+    here(_relations), or_(among(_relations.c.source_id), among(_relations.c.target_id))
 )
 _erased = select(_entities.c.id, _entities.c.revision, _entities.c.entity_type, _entities.c.visibility).where(
-    _entities.c.organization_id == _organization, _entities.c.id.in_(_ids)
+    here(_entities), among(_entities.c.id)
 )
 _erase_revisions = _delete_by(schema.entity_revisions, "id")
 _deletions = (
+    update(schema.raw_memories)
+    .where(here(schema.raw_memories), among(schema.raw_memories.c.entity_id))
+    .values(entity_id=None),
     _delete_by(_relations, "source_id", "target_id"),
     _delete_by(schema.entity_labels, "entity_id"),
     _erase_revisions,
@@ -60,33 +59,14 @@ _deletions = (
     _delete_by(schema.raw_memories, "id"),
     _delete_by(_entities, "id"),
 )
-_forget_derived = (
-    update(schema.raw_memories)
-    .where(schema.raw_memories.c.organization_id == _organization, schema.raw_memories.c.entity_id.in_(_ids))
-    .values(entity_id=None)
-)
 _forget_answers = (
     update(_answers)
     .where(
-        _answers.c.organization_id == _organization,
+        here(_answers),
         _answers.c.state.in_(("applied", "finished", "lost")),
-        _answers.c.slot.in_(
-            select(_records.c.slot).where(_records.c.organization_id == _organization, _records.c.record.in_(_ids))
-        ),
+        _answers.c.slot.in_(select(_records.c.slot).where(here(_records), among(_records.c.record))),
     )
     .values(state="erased", status=None, body=None)
-)
-_chunks_of_document = select(schema.chunks.c.id).where(
-    schema.chunks.c.organization_id == _organization, schema.chunks.c.document_id == bindparam("document")
-)
-_chunks_of_source = select(_entities.c.id).where(
-    _entities.c.organization_id == _organization, _entities.c.source_id == bindparam("source")
-)
-_drop_document = delete(_documents).where(
-    _documents.c.organization_id == _organization, _documents.c.id == bindparam("document")
-)
-_drop_documents = delete(_documents).where(
-    _documents.c.organization_id == _organization, _documents.c.source_id == bindparam("source")
 )
 
 
@@ -96,9 +76,8 @@ class Erasure(DocumentWrites):
     ) -> Entity:
         """Erase an entity: revisions, labels, relations, stored answers, and a source's documents."""
         entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
-        source: Values = self._here | {"source": entity_id}
-        self._erase([row[0] for row in self._run(_chunks_of_source, source)], {})
-        self._run(_drop_documents, source)
+        self._erase(self._chunks(_entities, source_id=entity_id), {})
+        self._drop_documents(source_id=entity_id)
         self._erase([entity_id], fields or {})
         return entity
 
@@ -110,14 +89,22 @@ class Erasure(DocumentWrites):
 
     def remove_document(self, document_id: str) -> None:
         self.remove_chunks(document_id, ())
-        self._run(_drop_document, self._here | {"document": document_id})
+        self._drop_documents(id=document_id)
 
     def remove_chunks(self, document_id: str, kept: Collection[str]) -> None:
         """Erase the chunks of a document but for those that are kept."""
         if self._document(document_id) is None:
             raise NotFound(f"Document {document_id} does not exist.")
-        document: Values = self._here | {"document": document_id}
-        self._erase([row[0] for row in self._run(_chunks_of_document, document) if row[0] not in kept], {})
+        chunks = self._chunks(schema.chunks, document_id=document_id)
+        self._erase([each for each in chunks if each not in kept], {})
+
+    def _chunks(self, table: Table, **equal: str) -> Sequence[str]:
+        of_one = equal_to(table, organization_id=self.organization_id, **equal)
+        return self._connection.execute(select(table.c.id).where(*of_one)).scalars().all()
+
+    def _drop_documents(self, **equal: str) -> None:
+        which = equal_to(_documents, organization_id=self.organization_id, **equal)
+        self._connection.execute(delete(_documents).where(*which))
 
     def _erase(self, entity_ids: Iterable[str], fields: JsonObject) -> None:
         for ids in in_chunks(entity_ids):
@@ -127,13 +114,13 @@ class Erasure(DocumentWrites):
                 self._record(Entry("relation", row.id, "delete", revision, row.name, row.visibility))
             for row in self._run(_erased, values):
                 self._record(Entry("entity", row.id, "delete", row.revision, row.entity_type, row.visibility, fields))
-            for statement in (_forget_derived, *_deletions):
+            for statement in _deletions:
                 self._run(statement, values)
             self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}" for entity_id in ids]})
 
 
 _access = schema.project_access
-_visibility = select(_access.c.visibility).where(here(_access), _access.c.project_id == bindparam("project"))
+_projects = RecordTable(_access, ProjectAccess)
 
 
 class RecordWrites(Erasure, WorkflowReads):
@@ -150,21 +137,17 @@ class PeopleWrites(Writes):
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
         """Store who may read a project; `keep_creator` keeps the creator of an existing row."""
-        check_id(access.project_id)
-        check_text((access.creator_id,))
-        identity = {"organization_id": self.organization_id, "project_id": access.project_id}
-        values = {"visibility": access.visibility, "creator_id": access.creator_id}
-        if not self._insert_new(_access, identity | values):
-            statement = update(_access).where(
-                _access.c.organization_id == self.organization_id, _access.c.project_id == access.project_id
-            )
-            changes = {"visibility": access.visibility} if keep_creator else values
-            self._run(statement.values(changes), {})
+        insertion = upsert(self._connection.dialect.name, _access)
+        changed = {
+            name: insertion.excluded[name] for name in ("visibility", *(() if keep_creator else ("creator_id",)))
+        }
+        statement = insertion.on_conflict_do_update(index_elements=list(_access.primary_key), set_=changed)
+        self._run(statement, _projects.values(access, organization_id=self.organization_id))
 
     def is_open_project(self, project_id: str) -> bool:
         """Tell whether the whole organization may read a project's records."""
-        values = self._here | {"project": project_id}
-        return bool(self._run(_visibility, values).scalar() == "org")
+        access = _projects.one(self._connection, organization_id=self.organization_id, project_id=project_id)
+        return access is not None and access.visibility == "org"
 
 
 class Transaction:

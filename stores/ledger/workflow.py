@@ -10,6 +10,7 @@ from stores.ledger.columns import among, beside, here
 from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.engine import in_chunks
+from stores.ledger.record_table import equal_to
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
@@ -30,16 +31,6 @@ BESIDE: JsonObject = {"from": "work"}
 _entities = schema.entities
 _relations = schema.relations
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
-_statuses = (
-    select(_entities.c.status_key)
-    .where(
-        here(_entities),
-        _entities.c.epic_id == bindparam("epic"),
-        _entities.c.type_key == "task",
-        _entities.c.visibility.in_(_visible),
-    )
-    .distinct()
-)
 
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
@@ -107,8 +98,9 @@ class WorkReads(Store):
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
         """Return the statuses of the visible tasks of an epic."""
-        values = self._here | {"epic": epic_id, "visibility": sorted(visibility)}
-        return {row[0] for row in self._run(_statuses, values)}
+        tasks = equal_to(_entities, organization_id=self.organization_id, epic_id=epic_id, type_key="task")
+        statement = select(_entities.c.status_key).where(*tasks, _entities.c.visibility.in_(sorted(visibility)))
+        return set(self._connection.execute(statement.distinct()).scalars())
 
     def notes_about(self, subject_id: str) -> list[Entity]:
         """Return every note about a record, latest first."""

@@ -223,13 +223,8 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
     organization = caller.organization_id
     if not limit:
         return []
-    if as_of is None:
-        relations = app.ledger.relations.readable_relations_of(
-            organization, entity_id, visibility=caller.visible, limit=limit
-        )
-    else:
-        query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
-        relations = [each.then for each in app.ledger.relations.relation_history(organization, query)]
+    query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
+    relations = [each.then for each in app.ledger.relations.relation_history(organization, query)]
     ends = [(each, each.target_id if each.source_id == entity_id else each.source_id) for each in relations]
     ids = [end for _, end in ends]
     there = (

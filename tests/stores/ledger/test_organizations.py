@@ -9,7 +9,6 @@ from sqlalchemy import func, select
 from stores.errors import NotFound
 from stores.ledger import Citing, Ledger, RelationDraft, schema
 from stores.ledger.engine import Database
-from stores.ledger.organizations import CONTENT, PEOPLE
 from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, Team
 from tests.stores.ledger.samples import (
     ANN,
@@ -95,12 +94,6 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
     assert [each.id for each in ledger.people.organizations()] == [ORG, OTHER]
     assert actions(ledger, None) == ["organization.delete"]
     ledger.people.create_organization(replace(shared, id="again"))
-
-
-def test_no_table_is_forgotten_when_an_organization_is_deleted() -> None:
-    erased = {table.name for table in PEOPLE} | {table.name for table, _ in CONTENT}
-    of_organizations = {name for name, table in schema.metadata.tables.items() if "organization_id" in table.c}
-    assert of_organizations - erased == {"idempotency_records", "relation_ends"}, "these go with what they belong to"
 
 
 def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_resumed(

@@ -8,9 +8,10 @@ import anyio.from_thread
 import pytest
 
 from auth.api_keys import KeyRequest, present_rights
+from stores.credentials import AuthorizationCode, OAuthClient
 from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
 from stores.ledger import AuditDraft
-from stores.ledger.grants import AuthorizationCode, OAuthClient, TokenPair
+from stores.ledger.grants import TokenPair
 from tests.people import Person, caught_up, host_of, worked
 from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project

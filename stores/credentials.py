@@ -1,0 +1,66 @@
+"""OAuth clients with their codes and grants, and device logins, as plain data."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from stores.records import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthClient:
+    id: str
+    secret_hash: str | None
+    """None for a public client."""
+    metadata: JsonObject
+    """As registered (RFC 7591)."""
+    created_at: datetime
+    last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationCode:
+    """Consent of a user, to be exchanged for tokens."""
+
+    client_id: str
+    user_id: str
+    organization_id: str
+    redirect_uri: str
+    redirect_uri_explicit: bool
+    """The client named it and must name it again."""
+    code_challenge: str
+    """PKCE, method S256."""
+    resource: str | None
+    scopes: tuple[str, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Consent of a user to a client: a family of tokens, the latest pair valid."""
+
+    id: str
+    client_id: str
+    user_id: str
+    organization_id: str
+    resource: str | None
+    scopes: tuple[str, ...]
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    """Same as the refresh token's."""
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLogin:
+    """Device waiting for approval elsewhere."""
+
+    device_hash: str
+    user_code_hash: str
+    details: JsonObject = field(default_factory=dict)
+    """Shown to the person who decides: program name, address."""
+    interval_s: int = 5
+    expires_at: datetime = field(kw_only=True)
+    user_id: str | None = None
+    """The user who approved."""
+    organization_id: str | None = None
