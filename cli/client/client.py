@@ -3,9 +3,10 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
@@ -28,6 +29,7 @@ def put_off() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+T = TypeVar("T")
 EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""
 
@@ -49,26 +51,29 @@ class Client:
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Send a request as the logged-in user and return the answer, or raise NotLoggedIn, Refused or Unreachable."""
+        return self.authorized(lambda token: self.server.request(method, path, body, token=token))
+
+    def authorized(self, send: Callable[[str], T]) -> T:
+        """Call `send` with the user's token, and again with a renewed one after a 401."""
         if self.settings.token is not None:
-            token = checked_token(self.settings.token, "ENGRAIN_TOKEN")
-            return self._call_with_setting(method, path, body, token)
+            return self._with_setting(send, checked_token(self.settings.token, "ENGRAIN_TOKEN"))
         credential = self.kept()
         if credential is None:
             raise NotLoggedIn(f"You are not logged in to {self.server.address}.", f"Log in: {self.login_command}")
         if is_over(credential):
             credential = self._renewed(credential)
         try:
-            return self.server.request(method, path, body, token=credential.token)
+            return send(credential.token)
         except Refused as refused:
             if refused.status != 401:
                 raise
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
-        return self.server.request(method, path, body, token=renewed.token)
+        return send(renewed.token)
 
-    def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
+    def _with_setting(self, send: Callable[[str], T], token: str) -> T:
         try:
-            return self.server.request(method, path, body, token=token)
+            return send(token)
         except Refused as refused:
             if refused.status != 401:
                 raise
@@ -136,13 +141,29 @@ class Client:
 
 @contextmanager
 def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
-    """Open the server of the option, of ENGRAIN_URL, or of the last login, or raise CommandFailed."""
+    """Open the server of the option, of ENGRAIN_URL, of the last login, or this machine's, or raise CommandFailed.
+
+    This machine's own server needs no login, and is started where it does not run.
+    """
+    with opened(environ, url, local=True) as client:
+        yield client
+
+
+@contextmanager
+def opened(environ: Mapping[str, str], url: str | None, *, local: bool) -> Iterator[Client]:
+    """Open a server; without `local`, one that people log in to."""
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
         warn(warning if warning.endswith("?") else f"{warning}.")
     file = CredentialFile.of_user()
     named = url or settings.url
-    server = Server(server_address(named) if named else file.read().default or DEFAULT)
+    address = server_address(named) if named else file.read().default
+    if address is None and local and settings.token is None:
+        from cli.local.server import data_folder, ensure  # noqa: PLC0415 - not needed with another server
+
+        own = ensure(data_folder(environ), environ)
+        address, settings = own.address, replace(settings, token=own.key)
+    server = Server(address or DEFAULT)
     try:
         yield Client(server, file, settings)
     finally:
