@@ -41,6 +41,8 @@ class Client:
     server: Server
     file: CredentialFile
     settings: ClientSettings
+    is_own: bool = False
+    """Whether it is the server of this user's data folder."""
 
     @property
     def login_command(self) -> str:
@@ -158,14 +160,15 @@ def opened(environ: Mapping[str, str], url: str | None, *, local: bool) -> Itera
     file = CredentialFile.of_user()
     named = url or settings.url
     address = server_address(named) if named else file.read().default
-    if address is None and local and settings.token is None:
+    is_own = address is None and local and settings.token is None
+    if is_own:
         from cli.local.server import data_folder, ensure  # noqa: PLC0415 - not needed with another server
 
         own = ensure(data_folder(environ), environ)
         address, settings = own.address, replace(settings, token=own.key)
     server = Server(address or DEFAULT)
     try:
-        yield Client(server, file, settings)
+        yield Client(server, file, settings, is_own)
     finally:
         server.close()
 

@@ -76,7 +76,8 @@ def ensure(folder: Path, environ: Mapping[str, str], *, idle_exit_s: int = IDLE_
     """
     if (found := running(folder)) is not None:
         return found
-    with _starting(folder):
+    with alone(folder):
+        _wait_until_free(folder)
         if (found := running(folder)) is not None:
             return found
         _start(folder, environ, idle_exit_s)
@@ -102,7 +103,8 @@ def stop(folder: Path) -> Holder | None:
 
 
 @contextmanager
-def _starting(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other commands of a data folder out of the block, or raise CommandFailed."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -118,12 +120,34 @@ def _starting(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def _wait_until_free(folder: Path) -> None:
+    """Wait for a server that is starting or ending; CommandFailed if it does neither."""
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while serving(folder) is None and time.monotonic() < deadline:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_PAUSE_S)
+    finally:
+        os.close(descriptor)
+    if serving(folder) is not None:
+        return
+    who = holder(folder)
+    named = f"process {who.pid}" if who else "a process"
+    raise CommandFailed(
+        f"The data folder {folder} is held by {named}, which does not answer.",
+        f"End it, and try again{f': kill {who.pid}' if who else ''}",
+    )
+
+
 def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
     log = folder / LOG
     with suppress(OSError):
         if log.stat().st_size > LOG_BYTES:
             log.replace(log.with_suffix(".log.1"))
-    with log.open("ab") as output:
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
         started_at = output.tell()
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [*_COMMAND, "--port", environ.get("ENGRAIN_PORT") or "0", "--data-dir", str(folder)],

@@ -28,7 +28,7 @@ def keep_local_key(app: App) -> None:
         details = {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes)}
         return AuditDraft("api_key.create", key.organization_id, owner.user_id, key.id, details, {})
 
-    wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)  # noqa: FBT003 - a live key
+    wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)
     write_private(path, app.accounts.keys.create(owner, wanted, audit)[1])
 
 
