@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import typer
 
-from cli.client import CommandFailed, device, guarded
-from cli.client.client import Client, checked_token, opened
+from cli.client import CommandFailed, device, guarded, open_client
+from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
 from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, understanding, warn
 from cli.client.server import JsonObject, is_in_clear
@@ -23,7 +23,7 @@ def run_login(
     def command() -> None:
         if email is not None and api_key:
             raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
-        with opened(environ, url, local=False) as client:
+        with open_client(environ, url=url, local="none") as client:
             client.kept()  # A damaged file is found now, not when somebody has allowed the login.
             if is_in_clear(client.server.address):
                 warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
@@ -128,7 +128,7 @@ def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
     """End the session on the server and delete it here."""
 
     def command() -> None:
-        with opened(environ, url, local=False) as client:
+        with open_client(environ, url=url, local="none") as client:
             before = client.forget()
             if before is None:
                 typer.echo(f"You are not logged in to {client.server.address}.")
@@ -157,7 +157,7 @@ def _end(client: Client, credential: Credential) -> CommandFailed | None:
 
 def run_whoami(environ: Mapping[str, str], *, url: str | None, as_json: bool) -> int:
     def command() -> None:
-        with opened(environ, url, local=False) as client:
+        with open_client(environ, url=url, local="none") as client:
             me = client.call("GET", "/api/auth/me")
             with understanding(client.server.address):
                 described = _described(client, me)

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
-from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
+from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, Unreachable, understanding, warn
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
@@ -142,29 +142,28 @@ class Client:
 
 
 @contextmanager
-def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
+def open_client(
+    environ: Mapping[str, str], *, url: str | None = None, local: Literal["start", "find", "none"] = "start"
+) -> Iterator[Client]:
     """Open the server of the option, of ENGRAIN_URL, of the last login, or this machine's, or raise CommandFailed.
 
-    This machine's own server needs no login, and is started where it does not run.
+    This machine's own server needs no login; where it does not run it is started, or with `find` Unreachable. Without
+    it the address is the default one.
     """
-    with opened(environ, url, local=True) as client:
-        yield client
-
-
-@contextmanager
-def opened(environ: Mapping[str, str], url: str | None, *, local: bool) -> Iterator[Client]:
-    """Open a server; without `local`, one that people log in to."""
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
         warn(warning if warning.endswith("?") else f"{warning}.")
     file = CredentialFile.of_user()
     named = url or settings.url
     address = server_address(named) if named else file.read().default
-    is_own = address is None and local and settings.token is None
+    is_own = address is None and local != "none" and settings.token is None
     if is_own:
-        from cli.local.server import data_folder, ensure  # noqa: PLC0415 - not needed with another server
+        from cli.local.server import data_folder, ensure, running  # noqa: PLC0415 - not needed with another server
 
-        own = ensure(data_folder(environ), environ)
+        folder = data_folder(environ)
+        own = ensure(folder, environ) if local == "start" else running(folder)
+        if own is None:
+            raise Unreachable(f"No server runs on {folder}.", "Start it: engrain up")
         address, settings = own.address, replace(settings, token=own.key)
     server = Server(address or DEFAULT)
     try:
