@@ -31,6 +31,10 @@ def client_of(scope: Mapping[str, Any]) -> str:
 
 
 def user_agent_of(scope: Mapping[str, Any]) -> str:
-    found = next((value for name, value in scope.get("headers", ()) if name == b"user-agent"), b"")
-    text = found.decode("latin-1")[:LONGEST_AGENT]
+    text = (header_of(scope, b"user-agent") or "")[:LONGEST_AGENT]
     return "".join(character for character in text if character.isprintable()).strip()
+
+
+def header_of(scope: Mapping[str, Any], name: bytes) -> str | None:
+    found = next((value for each, value in scope.get("headers", ()) if each == name), None)
+    return None if found is None else found.decode("latin-1")

@@ -23,7 +23,7 @@ def run_login(
     def command() -> None:
         if email is not None and api_key:
             raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
-        with open_client(environ, url=url) as client:
+        with open_client(environ, url=url, local="none") as client:
             client.kept()  # A damaged file is found now, not when somebody has allowed the login.
             if is_in_clear(client.server.address):
                 warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
@@ -128,7 +128,7 @@ def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
     """End the session on the server and delete it here."""
 
     def command() -> None:
-        with open_client(environ, url=url) as client:
+        with open_client(environ, url=url, local="none") as client:
             before = client.forget()
             if before is None:
                 typer.echo(f"You are not logged in to {client.server.address}.")
@@ -157,7 +157,7 @@ def _end(client: Client, credential: Credential) -> CommandFailed | None:
 
 def run_whoami(environ: Mapping[str, str], *, url: str | None, as_json: bool) -> int:
     def command() -> None:
-        with open_client(environ, url=url) as client:
+        with open_client(environ, url=url, local="none") as client:
             me = client.call("GET", "/api/auth/me")
             with understanding(client.server.address):
                 described = _described(client, me)

@@ -11,6 +11,7 @@ import typer
 
 from cli.evaluation import group as evaluation
 from cli.governance import correct, review
+from cli.local.commands import logs, mcp, status, stop_server, up
 from cli.release_notes.presets import PROVIDERS, PresetName
 from cli.sources import import_source
 
@@ -313,6 +314,9 @@ app.add_typer(evaluation)
 app.command()(correct)
 app.command("import")(import_source)
 app.command()(review)
+for _command in (up, status, logs, mcp):
+    app.command()(_command)
+app.command("stop")(stop_server)
 
 
 @app.command(hidden=True)

@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
 
@@ -24,9 +25,11 @@ from rest_bridge.request_ids import NO_SNIFFING, POLICY, REQUEST_ID, request_id_
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
 from tools.app import open_app
 from tools.jobs.runner import jobs_running
+from tools.people.local_owner import keep_local_key
 from tools.runtime.health import OPEN_MCP
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
+from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
@@ -171,7 +174,10 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
             if on_listening is not None:
                 on_listening(address_of(listener))
 
+        if settings.local_owner:
+            await in_thread(keep_local_key, app)
         server = Server(configuration(build_asgi(app), settings.trusted_proxies), announce, app.indexer.end_waits)
+        server.idle_exit_s = settings.idle_exit_s
         await server.serve(sockets=[listener])
 
 
@@ -182,6 +188,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.on_started = on_started
         self.on_stopping = on_stopping
+        self.idle_exit_s = 0
+        self.last_connected = time.monotonic()
+
+    async def on_tick(self, counter: int) -> bool:
+        """End a server that nobody has been connected to for `idle_exit_s`."""
+        if self.server_state.connections:
+            self.last_connected = time.monotonic()
+        is_idle = self.idle_exit_s and time.monotonic() - self.last_connected > self.idle_exit_s
+        return await super().on_tick(counter) or bool(is_idle)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -19,6 +19,10 @@ class FolderInUse(EngrainError):
     code = "data_folder_in_use"
 
 
+LOCAL_KEY = "local-key"
+"""File in the data folder with an API key of its owner, for commands of this machine."""
+
+
 @dataclass(frozen=True, slots=True)
 class Holder:
     pid: int
@@ -77,6 +81,18 @@ def holder(path: Path) -> Holder | None:
         return Holder(int(found["pid"]), found.get("address"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file atomically by one that only its owner can read."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.unlink(missing_ok=True)
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
 
 
 def _in_use(path: Path) -> tuple[str]:

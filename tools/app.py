@@ -1,7 +1,6 @@
 """Composition root: builds all parts from the settings, closes them in reverse."""
 
 import asyncio
-import os
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -24,7 +23,7 @@ from stores.embedding.late import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.exposures import Exposures
-from stores.folder import DataFolder, unusable
+from stores.folder import DataFolder, unusable, write_private
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model
@@ -250,13 +249,7 @@ def _language_model(settings: Settings) -> ModelSpec | None:
 def _kept(path: Path, make: Callable[[], str]) -> str:
     try:
         if not path.exists():
-            fresh = path.with_suffix(".new")
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(make())
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
+            write_private(path, make())
         kept = path.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise unusable(path, error) from error

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic_core import to_json
 
-from auth.origin import client_of, user_agent_of
+from auth.origin import client_of, header_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject
@@ -162,7 +162,7 @@ class Toolbox:
         defaults = operation.tool.defaults if operation.tool else {}
         left_out = {name: value for name, value in defaults.items() if arguments.get(name) in (None, "")}
         request = parse(operation.request, {**arguments, **left_out}, where="arguments", tool=operation.tool)
-        key = getattr(request, "idempotency_key", None)
+        key = getattr(request, "idempotency_key", None) or header_of(scope, b"idempotency-key")
         call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
         return await execute(self.app, operation, call, request, idempotency_key=key)
 

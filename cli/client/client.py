@@ -3,12 +3,13 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
-from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
+from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, Unreachable, understanding, warn
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
@@ -28,6 +29,7 @@ def put_off() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+T = TypeVar("T")
 EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""
 
@@ -39,6 +41,8 @@ class Client:
     server: Server
     file: CredentialFile
     settings: ClientSettings
+    is_own: bool = False
+    """Whether it is the server of this user's data folder."""
 
     @property
     def login_command(self) -> str:
@@ -49,26 +53,29 @@ class Client:
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Send a request as the logged-in user and return the answer, or raise NotLoggedIn, Refused or Unreachable."""
+        return self.authorized(lambda token: self.server.request(method, path, body, token=token))
+
+    def authorized(self, send: Callable[[str], T]) -> T:
+        """Call `send` with the user's token, and again with a renewed one after a 401."""
         if self.settings.token is not None:
-            token = checked_token(self.settings.token, "ENGRAIN_TOKEN")
-            return self._call_with_setting(method, path, body, token)
+            return self._with_setting(send, checked_token(self.settings.token, "ENGRAIN_TOKEN"))
         credential = self.kept()
         if credential is None:
             raise NotLoggedIn(f"You are not logged in to {self.server.address}.", f"Log in: {self.login_command}")
         if is_over(credential):
             credential = self._renewed(credential)
         try:
-            return self.server.request(method, path, body, token=credential.token)
+            return send(credential.token)
         except Refused as refused:
             if refused.status != 401:
                 raise
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
-        return self.server.request(method, path, body, token=renewed.token)
+        return send(renewed.token)
 
-    def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
+    def _with_setting(self, send: Callable[[str], T], token: str) -> T:
         try:
-            return self.server.request(method, path, body, token=token)
+            return send(token)
         except Refused as refused:
             if refused.status != 401:
                 raise
@@ -135,16 +142,32 @@ class Client:
 
 
 @contextmanager
-def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
-    """Open the server of the option, of ENGRAIN_URL, or of the last login, or raise CommandFailed."""
+def open_client(
+    environ: Mapping[str, str], *, url: str | None = None, local: Literal["start", "find", "none"] = "start"
+) -> Iterator[Client]:
+    """Open the server of the option, of ENGRAIN_URL, of the last login, or this machine's, or raise CommandFailed.
+
+    This machine's own server needs no login; where it does not run it is started, or with `find` Unreachable. Without
+    it the address is the default one.
+    """
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
         warn(warning if warning.endswith("?") else f"{warning}.")
     file = CredentialFile.of_user()
     named = url or settings.url
-    server = Server(server_address(named) if named else file.read().default or DEFAULT)
+    address = server_address(named) if named else file.read().default
+    is_own = address is None and local != "none" and settings.token is None
+    if is_own:
+        from cli.local.server import data_folder, ensure, running  # noqa: PLC0415 - not needed with another server
+
+        folder = data_folder(environ)
+        own = ensure(folder, environ) if local == "start" else running(folder)
+        if own is None:
+            raise Unreachable(f"No server runs on {folder}.", "Start it: engrain up")
+        address, settings = own.address, replace(settings, token=own.key)
+    server = Server(address or DEFAULT)
     try:
-        yield Client(server, file, settings)
+        yield Client(server, file, settings, is_own)
     finally:
         server.close()
 

@@ -58,6 +58,7 @@ JsonObject = dict[str, Any]
 
 CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
+KEEP_ALIVE_S = 3.0
 _STAMP = "x-engrain-version"
 """Header of every answer of ours."""
 OTHERWISE = "Start it with `engrain serve`, or name another one with --url or ENGRAIN_URL."
@@ -80,7 +81,7 @@ class Server:
 
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         try:
-            answer = self._client().request(method, self.address + path, json=body, headers=headers)
+            answer = self.http().request(method, self.address + path, json=body, headers=headers)
         except (httpx2.InvalidURL, httpx2.HTTPError, UnicodeError) as error:
             reason = str(error) or type(error).__name__
             raise Unreachable(f"No Engrain server answers at {self.address}: {reason}.", OTHERWISE) from None
@@ -90,12 +91,15 @@ class Server:
         if self._http is not None:
             self._http.close()
 
-    def _client(self) -> "httpx2.Client":
+    def http(self) -> "httpx2.Client":
+        """Return the connections to the server, for several threads."""
         if self._http is None:
             import httpx2  # noqa: PLC0415 - as above
 
             self._http = httpx2.Client(
                 timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+                # Shorter than the server's five: it must not close a connection on which a request is sent.
+                limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE_S),
                 headers={"User-Agent": user_agent()},
                 # A login sets cookies, and with them each request would be one of that session.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from evals.bench.agents import measure_agents
 from evals.bench.figures import table
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
@@ -73,6 +74,7 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_jobs(measurement, Path(folder) / "jobs")
         measure_governance(measurement, Path(folder) / "governance")
         measure_imports(measurement, Path(folder) / "imports")
+        measure_agents(measurement, Path(folder) / "agents")
         measure_release_notes(measurement, Path(folder) / "histories")
 
 

@@ -57,6 +57,12 @@ class Settings(BaseModel):
     database_url: str | None = Field(
         None, description="PostgreSQL URL of the ledger, `postgresql+psycopg://…`; SQLite in the data folder if unset."
     )
+    local_owner: bool = Field(
+        False,
+        description="Keep an API key of the first admin in the data folder, for commands of this user without a login; "
+        "an owner is made if nobody has signed up. `engrain up` sets it.",
+    )
+    idle_exit_s: int = Field(0, ge=0, description="Seconds without a connection after which the server ends; 0 never.")
     jobs: Literal["inside", "none"] = Field(
         "inside", description="Run background jobs in the server, or `none` where `engrain worker` does."
     )

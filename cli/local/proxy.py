@@ -1,0 +1,243 @@
+"""`engrain mcp`: MCP over standard input and output, for clients that start a command.
+
+Each line is passed on to `/mcp` of a server and its answers come back as lines. What the messages mean is the
+server's business; the proxy knows the session, the working folder's project, and what to do when the server restarts.
+"""
+
+import base64
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, BinaryIO
+from urllib.parse import quote
+
+from cli.client import Client, CommandFailed, open_client
+from cli.client.failure import Refused, Unreachable
+from cli.client.server import JsonObject
+from cli.local.project import project_of_folder
+from cli.local.server import alone, data_folder
+
+if TYPE_CHECKING:
+    import httpx2
+
+AT_ONCE = 32
+LAST_ANSWERS_S = 10.0
+"""Seconds for open calls once the client has closed standard input."""
+CALL_TIMEOUT_S = 600.0
+PAUSES_S = (0.0, 0.2, 1.0, 3.0)
+"""Before each new connection: a server that is killed accepts connections for a moment longer."""
+_SERVER_ERROR, _PARSE_ERROR = -32000, -32700
+_MODERN = "io.modelcontextprotocol/protocolVersion"
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_GREETINGS = ("initialize", "server/discover")
+
+
+def run_mcp(environ: Mapping[str, str], *, url: str | None) -> int:
+    """Serve MCP until the client closes standard input."""
+    # Answers are the only thing on standard output.
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    proxy = Proxy(environ, url, output)
+    try:
+        proxy.run(sys.stdin.buffer)
+    finally:
+        # The threads of open calls would keep the process alive.
+        os._exit(0)
+
+
+class Proxy:
+    def __init__(self, environ: Mapping[str, str], url: str | None, output: BinaryIO) -> None:
+        self.environ, self.url, self.output = environ, url, output
+        self.writing, self.connecting = Lock(), Lock()
+        self.connection = ExitStack()
+        self.client: Client | None = None
+        self.headers: dict[str, str] = {}
+        """Session and revision of the protocol, after `initialize`."""
+
+    def run(self, lines: BinaryIO) -> None:
+        pool = ThreadPoolExecutor(AT_ONCE, "mcp-call")
+        opened: set[Future[None]] = set()
+        for line in lines:
+            if not line.strip():
+                continue
+            try:
+                message = json.loads(line)
+            except ValueError:
+                self.write(_error(None, "This line is no JSON.", _PARSE_ERROR))
+                continue
+            is_greeting = isinstance(message, dict) and message.get("method") in _GREETINGS
+            call = pool.submit(self.answer, message, line)
+            opened = {each for each in opened if not each.done()} | {call}
+            if is_greeting:  # What follows needs the session.
+                wait([call])
+        wait(opened, LAST_ANSWERS_S)
+        with suppress(CommandFailed):
+            self.end_session()
+
+    def answer(self, message: Any, line: bytes) -> None:
+        """Pass a message on and write its answers; a failure becomes an error of the protocol."""
+        asked = message if isinstance(message, dict) else {}
+        try:
+            self.deliver(asked, line)
+        except CommandFailed as failure:
+            if asked.get("id") is not None and "method" in asked:
+                self.write(_error(asked["id"], f"{failure.message} {failure.remediation}".strip()))
+            else:
+                sys.stderr.write(f"{failure.message}\n")
+        except BrokenPipeError:
+            os._exit(0)
+
+    def deliver(self, asked: JsonObject, line: bytes) -> None:
+        import httpx2  # noqa: PLC0415 - while the client starts, too
+
+        # With the same key the server carries a call out once, whatever it had done before it ended.
+        key = {"Idempotency-Key": str(uuid.uuid4())} if asked.get("method") == "tools/call" else {}
+        client = self.connected(None)
+        for pause_s in PAUSES_S:
+            try:
+                self.exchange(client, asked, line, key)
+            except httpx2.HTTPError as error:
+                lost = f"{client.server.address}: {error or type(error).__name__}"
+            else:
+                return
+            time.sleep(pause_s)
+            client = self.connected(client)
+        raise Unreachable(f"No Engrain server answers at {lost}.")
+
+    def connected(self, lost: Client | None) -> Client:
+        """Return the connection, made anew if it is the lost one."""
+        with self.connecting:
+            if self.client is lost:
+                self.connection.pop_all()
+                self.client = self.connection.enter_context(open_client(self.environ, url=self.url))
+            assert self.client is not None  # noqa: S101 - for the type checker
+            return self.client
+
+    def exchange(self, client: Client, asked: JsonObject, line: bytes, key: Mapping[str, str]) -> None:
+        headers = {
+            "Accept": "application/json, text/event-stream",
+            "Content-Type": "application/json",
+            **self.headers,
+            **_modern_headers(asked),
+            **key,
+        }
+
+        def send(token: str) -> None:
+            http, sent = client.server.http(), {**headers, "Authorization": f"Bearer {token}"}
+            address = f"{client.server.address}/mcp"
+            with http.stream("POST", address, content=line, headers=sent, timeout=CALL_TIMEOUT_S) as reply:
+                if reply.status_code == 401:
+                    raise Refused(401, "invalid_token", "The server does not accept the token.", "", None)
+                self.pass_on(client, asked, reply)
+
+        client.authorized(send)
+
+    def pass_on(self, client: Client, asked: JsonObject, reply: "httpx2.Response") -> None:
+        if asked.get("method") == "initialize" and (session := reply.headers.get("mcp-session-id")):
+            self.headers["mcp-session-id"] = session
+        for answer in _messages(reply):
+            if asked.get("method") in _GREETINGS and "result" in answer:
+                self.greet(client, asked, answer["result"])
+            self.write(answer if "jsonrpc" in answer else _refusal(asked, answer))
+
+    def greet(self, client: Client, asked: JsonObject, result: JsonObject) -> None:
+        """Keep the agreed revision, and name the working folder's project in the instructions."""
+        if asked["method"] == "initialize":
+            self.headers["mcp-protocol-version"] = str(result.get("protocolVersion", ""))
+        with suppress(CommandFailed):
+            if name := self.project(client):
+                said = (
+                    f'The working folder belongs to the project "{name}": give it as `project` when you read or keep.'
+                )
+                result["instructions"] = f"{result.get('instructions', '')}\n{said}".strip()
+
+    def project(self, client: Client) -> str | None:
+        name = project_of_folder()
+        if name is None:
+            return None
+        path = f"/api/metrics/projects/{quote(name, safe='')}"
+        if not client.is_own:
+            with suppress(Refused):
+                client.call("GET", path)
+                return name
+            return None
+        with alone(data_folder(self.environ)):  # Of proxies that start together, one makes it.
+            try:
+                client.call("GET", path)
+            except Refused as refused:
+                if refused.status != 404:
+                    raise
+                body = {"name": name, "entity_type": "project", "content": f"Work in {Path.cwd()}."}
+                client.call("POST", "/api/entities?sync=true", body)
+        return name
+
+    def end_session(self) -> None:
+        if self.client is None or "mcp-session-id" not in self.headers:
+            return
+        import httpx2  # noqa: PLC0415 - loaded by the first call
+
+        client = self.client
+
+        def end(token: str) -> None:
+            headers = {**self.headers, "Authorization": f"Bearer {token}"}
+            client.server.http().delete(f"{client.server.address}/mcp", headers=headers, timeout=1)
+
+        with suppress(httpx2.HTTPError):
+            client.authorized(end)
+
+    def write(self, message: JsonObject) -> None:
+        line = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        with self.writing:
+            view = memoryview(line)
+            while view:
+                view = view[self.output.write(view) :]
+
+
+def _messages(reply: "httpx2.Response") -> Iterator[JsonObject]:
+    if reply.headers.get("content-type", "").startswith("text/event-stream"):
+        # The server writes the data of an event as one line.
+        texts = (line.removeprefix("data:") for line in reply.iter_lines() if line.startswith("data:"))
+    else:
+        texts = (each.decode() for each in (reply.read(),))
+    for text in texts:
+        if text.strip():
+            try:
+                message = json.loads(text)
+            except ValueError:
+                raise Unreachable(f"What answers at {reply.url} is not Engrain (status {reply.status_code}).") from None
+            yield message
+
+
+def _refusal(asked: JsonObject, envelope: JsonObject) -> JsonObject:
+    return _error(asked.get("id"), f"{envelope.get('message', '')} {envelope.get('remediation', '')}".strip())
+
+
+def _error(request_id: object, text: str, code: int = _SERVER_ERROR) -> JsonObject:
+    return {"jsonrpc": "2.0", "id": request_id, "error": {"code": code, "message": text}}
+
+
+def _modern_headers(asked: JsonObject) -> dict[str, str]:
+    """Return the headers that revisions without a handshake mirror from the message."""
+    params = asked.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(_MODERN) if isinstance(meta, dict) else None
+    if not isinstance(version, str) or not isinstance(params, dict):
+        return {}
+    method = str(asked.get("method", ""))
+    headers = {"mcp-protocol-version": version, "mcp-method": method}
+    if method in _NAMED_BY:
+        headers["mcp-name"] = _header(str(params.get(_NAMED_BY[method], "")))
+    return headers
+
+
+def _header(value: str) -> str:
+    if value.isascii() and value.isprintable() and value == value.strip() and not value.startswith("=?"):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="

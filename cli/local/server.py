@@ -1,0 +1,187 @@
+"""Find, start and stop the server that owns this user's data folder."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cli.client.failure import CommandFailed, NotLoggedIn, Unreachable
+from stores.folder import LOCAL_KEY, Holder, holder
+
+START_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 20.0
+IDLE_EXIT_S = 30 * 60
+LOG = "server.log"
+LOG_BYTES = 5_000_000
+"""Size beyond which the log of the former servers is moved to `server.log.1`."""
+_PAUSE_S = 0.02
+_COMMAND = (sys.executable, "-P", "-c", "from cli.main import app; app()", "serve")
+# -P: modules of the folder that somebody works in must not shadow ours.
+
+
+@dataclass(frozen=True, slots=True)
+class LocalServer:
+    pid: int
+    address: str
+    key: str = field(repr=False)
+
+
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Return the data folder of ENGRAIN_DATA_DIR, else this user's."""
+    if named := environ.get("ENGRAIN_DATA_DIR"):
+        return Path(named).expanduser().absolute()
+    import platformdirs  # noqa: PLC0415 - not every command needs it
+
+    return Path(platformdirs.user_data_dir("engrain", appauthor=False))
+
+
+def serving(folder: Path) -> Holder | None:
+    """Return the process that serves a data folder and accepts connections, if any."""
+    who = holder(folder)
+    if who is None or who.address is None or not _is_alive(who.pid):
+        return None
+    where = urlsplit(who.address)
+    with suppress(OSError), socket.create_connection((where.hostname or "", where.port or 0), timeout=5):
+        return who
+    return None
+
+
+def running(folder: Path) -> LocalServer | None:
+    """Return the server of a data folder, or None; NotLoggedIn if it was started for accounts only."""
+    who = serving(folder)
+    if who is None or who.address is None:
+        return None
+    try:
+        return LocalServer(who.pid, who.address, (folder / LOCAL_KEY).read_text().strip())
+    except OSError:
+        raise NotLoggedIn(
+            f"You are not logged in to {who.address}.",
+            f"Log in: engrain login --url {who.address} (or stop that server: `engrain up` starts one without logins).",
+        ) from None
+
+
+def ensure(folder: Path, environ: Mapping[str, str], *, idle_exit_s: int = IDLE_EXIT_S) -> LocalServer:
+    """Return the server of a data folder, started if none runs; CommandFailed if it cannot be.
+
+    Of commands that start one at the same moment, one does, and the others wait for it.
+    """
+    if (found := running(folder)) is not None:
+        return found
+    with alone(folder):
+        _wait_until_free(folder)
+        if (found := running(folder)) is not None:
+            return found
+        _start(folder, environ, idle_exit_s)
+        if (found := running(folder)) is not None:
+            return found
+    raise Unreachable(f"The server of {folder} ended right after it had started.", f"See {folder / LOG}.")
+
+
+def stop(folder: Path) -> Holder | None:
+    """Stop the server of a data folder and wait until it has ended; return who it was, None if there was none."""
+    who = serving(folder)
+    if who is None:
+        return None
+    os.kill(who.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if not _is_alive(who.pid) or holder(folder) != who:
+            return who
+        time.sleep(_PAUSE_S)
+    raise CommandFailed(
+        f"Process {who.pid} did not end within {STOP_TIMEOUT_S:.0f} s.", f"End it by force: kill -9 {who.pid}"
+    )
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Keep other commands of a data folder out of the block, or raise CommandFailed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CommandFailed(
+            f"The data folder {folder} cannot be used: {error.strerror or error}.",
+            "Name one that you may write to with ENGRAIN_DATA_DIR.",
+        ) from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _wait_until_free(folder: Path) -> None:
+    """Wait for a server that is starting or ending; CommandFailed if it does neither."""
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        while serving(folder) is None and time.monotonic() < deadline:
+            with suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            time.sleep(_PAUSE_S)
+    finally:
+        os.close(descriptor)
+    if serving(folder) is not None:
+        return
+    who = holder(folder)
+    named = f"process {who.pid}" if who else "a process"
+    raise CommandFailed(
+        f"The data folder {folder} is held by {named}, which does not answer.",
+        f"End it, and try again{f': kill {who.pid}' if who else ''}",
+    )
+
+
+def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
+    log = folder / LOG
+    with suppress(OSError):
+        if log.stat().st_size > LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+    with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        started_at = output.tell()
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
+            [*_COMMAND, "--port", environ.get("ENGRAIN_PORT") or "0", "--data-dir", str(folder)],
+            env={"ENGRAIN_IDLE_EXIT_S": str(idle_exit_s), **environ, "ENGRAIN_LOCAL_OWNER": "true"},
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    # It may end before this process does, and would stay a zombie.
+    threading.Thread(target=process.wait, name="server-wait", daemon=True).start()
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if serving(folder) is not None:
+            return
+        if process.returncode is not None:
+            raise Unreachable(f"The server of {folder} did not start: {_last_words(log, started_at)}", f"See {log}.")
+        time.sleep(_PAUSE_S)
+    raise Unreachable(f"The server of {folder} is not ready after {START_TIMEOUT_S:.0f} s.", f"See {log}.")
+
+
+def _last_words(log: Path, started_at: int) -> str:
+    with log.open("rb") as file:
+        file.seek(started_at)
+        lines = file.read().decode(errors="replace").strip().splitlines()
+    return " ".join(lines[-5:]) or "it said nothing."
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,233 @@
+"""`engrain mcp` as a coding agent starts it: a process that speaks lines of JSON, over a server that it starts."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.local.server import serving, stop
+from stores.folder import holder
+
+COMMAND = [sys.executable, "-P", "-c", "from cli.main import app; app()", "mcp"]
+GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+@dataclass
+class Home:
+    root: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAIN_")}
+        own = {"HOME": str(self.root), "XDG_CONFIG_HOME": str(self.root / "config"), "ENGRAIN_DATA_DIR": str(self.data)}
+        return {**kept, **own, "ENGRAIN_EMBEDDING_PROVIDER": "none", **self.environ}
+
+    def pid(self) -> int:
+        who = holder(self.data)
+        assert who is not None
+        return who.pid
+
+
+@dataclass
+class Agent:
+    process: "subprocess.Popen[str]"
+    last_id: int = 0
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.last_id += 1
+        self.send({"jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params or {}})
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if (answer := json.loads(line)).get("id") == self.last_id:
+                return dict(answer)
+        raise AssertionError("the proxy ended")
+
+    def greet(self) -> dict[str, Any]:
+        answer = self.ask("initialize", GREETING)
+        self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return dict(answer["result"])
+
+    def tool(self, name: str, /, **arguments: object) -> dict[str, Any]:
+        answer = self.ask("tools/call", {"name": name, "arguments": arguments})
+        assert "result" in answer, answer
+        assert not answer["result"].get("isError"), answer
+        return dict(answer["result"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path)
+    yield home
+    stop(home.data)
+
+
+@pytest.fixture
+def start(home: Home) -> Iterator[Callable[..., Agent]]:
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(folder: Path | None = None) -> Agent:
+        process = subprocess.Popen(
+            COMMAND,
+            cwd=folder or home.root,
+            env=home.variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return Agent(process)
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def repository(folder: Path, remote: str) -> Path:
+    folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "remote", "add", "origin", remote], cwd=folder, check=True)
+    return folder
+
+
+def test_an_agent_needs_no_server_no_login_and_no_project(home: Home, start: Callable[..., Agent]) -> None:
+    folder = repository(home.root / "rocket", "git@example.org:acme/rocket.git")
+    # Files of the working folder that are called like ours.
+    (folder / "tools").mkdir()
+    for name in ("tools/__init__.py", "auth.py", "stores.py"):
+        (folder / name).write_text("raise SystemExit(9)")
+    (folder / ".env").write_text("ENGRAIN_HOST=nowhere.invalid\n")
+    agent = start(folder)
+
+    greeting = agent.greet()
+
+    assert 'project "rocket"' in greeting["instructions"]
+    assert {"search", "remember"} <= {tool["name"] for tool in agent.ask("tools/list")["result"]["tools"]}
+    agent.tool("remember", name="Key", content="The spare key hangs behind the boiler.", project="rocket")
+    assert "behind the boiler" in agent.tool("search", query="spare key", project="rocket")["content"][0]["text"]
+    assert (home.data / "local-key").stat().st_mode & 0o077 == 0
+
+
+def test_a_second_agent_finds_what_the_first_one_kept(home: Home, start: Callable[..., Agent]) -> None:
+    first, second = start(), start()
+    first.greet()
+    second.greet()
+
+    first.tool("remember", name="Key", content="The spare key hangs behind the boiler.")
+
+    assert "behind the boiler" in second.tool("search", query="spare key")["content"][0]["text"]
+    assert first.process.pid != home.pid() != second.process.pid
+
+
+def test_calls_go_on_when_the_server_was_killed(home: Home, start: Callable[..., Agent]) -> None:
+    agent = start()
+    agent.greet()
+    agent.tool("remember", name="Key", content="The spare key hangs behind the boiler.")
+    before = home.pid()
+    os.kill(before, signal.SIGKILL)
+
+    found = agent.tool("get_entity", entity_id=agent_key(agent))
+
+    assert "behind the boiler" in found["content"][0]["text"]
+    assert home.pid() != before
+
+
+def agent_key(agent: Agent) -> str:
+    hits = agent.tool("search", query="spare key")["structuredContent"]["results"]
+    return str(hits[0]["id"])
+
+
+def test_the_proxy_ends_with_its_client_and_leaves_nothing(home: Home, start: Callable[..., Agent]) -> None:
+    script = f"import subprocess, sys; subprocess.run({COMMAND!r}, stdin=sys.stdin)"
+    client = subprocess.Popen(
+        [sys.executable, "-c", script], env=home.variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    agent = Agent(client)
+    agent.greet()
+    children = Path(f"/proc/{client.pid}/task/{client.pid}/children")
+    if not children.exists():
+        pytest.skip("this system does not list the children of a process")
+    proxy = int(children.read_text().split()[0])
+
+    client.kill()
+    client.communicate()
+
+    assert until(lambda: not Path(f"/proc/{proxy}").exists())
+    assert serving(home.data) is not None  # The memory stays for the next one.
+
+
+def test_a_server_that_nobody_uses_ends(home: Home, start: Callable[..., Agent]) -> None:
+    home.environ = {"ENGRAIN_IDLE_EXIT_S": "1"}
+    agent = start()
+    agent.greet()
+    pid = home.pid()
+
+    assert until(lambda: serving(home.data) is None)
+    assert until(lambda: not Path(f"/proc/{pid}").exists())  # The proxy that started it has waited for it.
+    agent.tool("remember", name="Key", content="It starts again for the next call.")
+
+
+def test_errors_are_answers_that_name_the_way_out(home: Home, start: Callable[..., Agent]) -> None:
+    home.data.write_text("a file where the folder should be")
+    agent = start()
+
+    answer = agent.ask("initialize", GREETING)
+    agent.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    assert "ENGRAIN_DATA_DIR" in answer["error"]["message"]
+    assert agent.process.poll() is None
+    assert agent.process.stdin is not None
+    agent.process.stdin.write("no json\n")
+    agent.process.stdin.flush()
+    assert agent.process.stdout is not None
+    assert json.loads(agent.process.stdout.readline())["error"]["code"] == -32700
+    home.data.unlink()
+
+
+@pytest.mark.slow
+def test_twenty_agents_that_start_in_the_same_second_share_one_server(home: Home, start: Callable[..., Agent]) -> None:
+    folder = repository(home.root / "rocket", "https://example.org/acme/rocket")
+    agents = [start(folder) for _ in range(20)]
+    for agent in agents:
+        agent.send({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": GREETING})
+    for agent in agents:
+        assert agent.process.stdout is not None
+        assert "result" in json.loads(agent.process.stdout.readline())
+    for number, agent in enumerate(agents):
+        agent.tool("remember", name=f"Note {number}", content=f"Agent {number} was here.", project="rocket")
+
+    kept = agents[0].tool("explore", mode="list", types=["project"])
+
+    assert len(kept["structuredContent"]["entities"]) == 1
+    for number, agent in enumerate(reversed(agents)):
+        assert f"Agent {number} was" in agent.tool("search", query=f"Agent {number} was here")["content"][0]["text"]
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
