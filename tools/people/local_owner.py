@@ -9,7 +9,7 @@ from auth.principal import SESSION_SCOPES, Principal
 from stores.errors import AuthenticationRequired, Forbidden
 from stores.folder import LOCAL_KEY, write_private
 from stores.ledger import AuditDraft
-from stores.records import ApiKey
+from stores.records import ApiKey, JsonObject
 from tools.app import App
 
 ADDRESS = "owner@localhost"
@@ -25,7 +25,7 @@ def keep_local_key(app: App) -> None:
     owner = _owner(app)
 
     def audit(key: ApiKey) -> AuditDraft:
-        details = {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes)}
+        details: JsonObject = {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes)}
         return AuditDraft("api_key.create", key.organization_id, owner.user_id, key.id, details, {})
 
     wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)
