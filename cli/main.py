@@ -12,7 +12,7 @@ import typer
 from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
-from cli.sources import import_source
+from cli.sources import export, import_source
 
 app = typer.Typer(
     name="engrain",
@@ -311,6 +311,7 @@ def bench(
 
 app.add_typer(evaluation)
 app.command()(correct)
+app.command()(export)
 app.command("import")(import_source)
 app.command()(review)
 

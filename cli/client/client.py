@@ -12,6 +12,8 @@ from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, un
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
+PATIENCE = 5
+"""Times that a request is repeated when the server is busy."""
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
@@ -65,6 +67,17 @@ class Client:
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
         return self.server.request(method, path, body, token=renewed.token)
+
+    def patient_call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """Call; where the server is busy, wait as it asks and repeat the request."""
+        for _ in range(PATIENCE):
+            try:
+                return self.call(method, path, body)
+            except Refused as refused:
+                if refused.retry_after_s is None:
+                    raise
+                time.sleep(refused.retry_after_s)
+        return self.call(method, path, body)
 
     def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
         try:

@@ -28,6 +28,7 @@ class ChunkPlace:
     document_title: str
     source_name: str
     source_url: str
+    document_hash: str
 
 
 _chunks = schema.chunks
@@ -37,8 +38,9 @@ _chunk_columns = columns_of(_chunks, Chunk)
 _document_columns = columns_of(_documents, Document)
 _to_chunk, _to_document = checked("chunk", reader(Chunk)), checked("document", reader(Document))
 
+_told = (_documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata, _documents.c.content_hash)
 _places = (
-    select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
+    select(*_chunk_columns, *_told)
     .join(_documents, beside(_documents.c.id, _chunks.c.document_id))
     .join(_sources, beside(_sources.c.id, _chunks.c.source_id))
     .where(here(_chunks), among(_chunks.c.id))
@@ -172,4 +174,4 @@ def _to_place(row: Sequence[Any]) -> ChunkPlace:
         url = load_object(row[9]).get("url")
     except DAMAGE as error:
         raise damaged("source", row[2], "", error) from error
-    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "")
+    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "", row[10])

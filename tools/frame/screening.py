@@ -14,7 +14,7 @@ SHOWN = 10
 _KEPT = frozenset(
     {
         "raw_content", "content", "title", "name", "description", "learnings", "fact", "goal", "metadata", "provenance",
-        "entities", "documents", "relations", "experience", "revised_content", "data", "reason", "tags",
+        "entities", "documents", "relations", "experience", "revised_content", "data", "reason", "tags", "exported",
     }
 )  # fmt: skip
 """Fields whose texts are stored as records."""
