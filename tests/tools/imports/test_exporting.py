@@ -71,39 +71,51 @@ def _told(value: Any, ids: dict[str, str]) -> Any:
     return left
 
 
-async def filled(who: Person, data: st.DataObject) -> None:
-    draw = data.draw
+ENTITY = st.fixed_dictionaries(
+    {
+        "name": WORDS, "entity_type": TYPES, "content": st.one_of(st.just(""), WORDS), "description": WORDS,
+        "category": st.sampled_from((None, "ops")), "tags": LABELS, "languages": LABELS,
+    }
+)  # fmt: skip
+MEMORY = st.fixed_dictionaries({"raw_content": WORDS, "title": WORDS, "tags": LABELS, "source_id": WORDS})
+PLACES = st.sampled_from(("private", "organization", "project", "diary"))
+# Drawn before the test runs: an example that is given up inside of it would end the event loop of all tests.
+PLAN = st.fixed_dictionaries(
+    {
+        "task": WORDS, "status": STATES, "note": WORDS, "facts": st.tuples(WORDS, WORDS), "page": WORDS,
+        "entities": st.lists(st.tuples(ENTITY, PLACES), min_size=1, max_size=3),
+        "memories": st.lists(st.tuples(MEMORY, PLACES, st.booleans()), min_size=1, max_size=3),
+        "target": st.integers(0, 2),
+    }
+)  # fmt: skip
+
+
+async def filled(who: Person, plan: dict[str, Any]) -> None:
     project = await made(who, "project", "Heron")
     epic = await made(who, "epic", "Ship", project_id=project, priority="high")
-    task = await made(who, "task", draw(WORDS), project_id=project, epic_id=epic, status=draw(STATES))
+    task = await made(who, "task", plan["task"], project_id=project, epic_id=epic, status=plan["status"])
     child = await made(who, "task", "Child", project_id=project, parent_task_id=task, depends_on=[task], odd=[1, None])
-    await who.call("add_note", task_id=task, content=draw(WORDS), author_name="Ada", author_type="agent")
+    await who.call("add_note", task_id=task, content=plan["note"], author_name="Ada", author_type="agent")
     ids = [task, child]
-    for _ in range(draw(st.integers(1, 3))):
-        scope = draw(st.sampled_from(({}, {"memory_scope": "private"}, {"project_id": project})))
-        entity = await who.call(
-            "create_entity", name=draw(WORDS), entity_type=draw(TYPES), content=draw(st.one_of(st.just(""), WORDS)),
-            description=draw(WORDS), category=draw(st.sampled_from((None, "ops"))), tags=draw(LABELS),
-            languages=draw(LABELS), metadata={"from": ids[0], "deep": {"list": [ids[1], "gone"]}, **scope},
-        )  # fmt: skip
-        ids.append(entity["id"])
-    for _ in range(draw(st.integers(1, 3))):
-        scope = draw(st.sampled_from(("private", "organization", "project", "diary")))
-        place: dict[str, Any] = {"diary": True, "agent_id": "scout"} if scope == "diary" else {"memory_scope": scope}
-        place |= {"project_id": project} if scope == "project" or draw(st.booleans()) else {}
-        await who.call(
-            "store_raw_memory", raw_content=draw(WORDS), title=draw(WORDS), tags=draw(LABELS), source_id=draw(WORDS),
-            metadata={"captured_at": "2025-03-01T10:00:00Z", "speaker": "Ada"}, provenance={"session": "s1"},
-            capture_surface="chat", **place,
-        )  # fmt: skip
+    for entity, scope in plan["entities"]:
+        place = {"private": {"memory_scope": "private"}, "project": {"project_id": project}}.get(scope, {})
+        metadata = {"from": ids[0], "deep": {"list": [ids[1], "gone"]}, **place}
+        ids.append((await who.call("create_entity", **entity, metadata=metadata))["id"])
+    for memory, scope, is_inside in plan["memories"]:
+        place = {"diary": True, "agent_id": "scout"} if scope == "diary" else {"memory_scope": scope}
+        place |= {"project_id": project} if scope == "project" or is_inside else {}
+        said = {"captured_at": "2025-03-01T10:00:00Z", "speaker": "Ada"}
+        more = {"metadata": said, "provenance": {"session": "s1"}, "capture_surface": "chat"}
+        await who.call("store_raw_memory", **memory, **more, **place)
     kept = await who.call("store_raw_memory", raw_content="We use Valkey.", memory_scope="organization")
     await made(who, "decision", "Valkey", raw_memory_id=kept["id"])
-    for name, span in (("REQUIRES", {}), ("BLOCKS", {"valid_at": "2024-01-01", "invalid_at": "2025-01-01T10:00:00Z"})):
-        said = {"source_id": ids[-1], "target_id": draw(st.sampled_from(ids[:-1])), "name": name, "fact": draw(WORDS)}
-        await who.call("add_relation", sync=False, **said, **span)
+    spans: tuple[dict[str, str], ...] = ({}, {"valid_at": "2024-01-01", "invalid_at": "2025-01-01T10:00:00Z"})
+    for name, fact, span in zip(("REQUIRES", "BLOCKS"), plan["facts"], spans, strict=True):
+        ends = {"source_id": ids[-1], "target_id": ids[plan["target"] % (len(ids) - 1)]}
+        await who.call("add_relation", sync=False, name=name, fact=fact, **ends, **span)
     await who.call("update_entity", entity_id=child, metadata={"parent_task_id": None})
     text = "# Guide\n\nOne.\n\n## Use\n\n" + "Two words. " * 200
-    documents = [{"url": "guide.md", "content": text}, {"url": "b.md", "title": "B", "content": draw(WORDS)}]
+    documents = [{"url": "guide.md", "content": text}, {"url": "b.md", "title": "B", "content": plan["page"]}]
     await who.call("ingest_documents", source_name="Docs", source_url="x:y", project=project, documents=documents)
 
 
@@ -112,10 +124,10 @@ async def made(who: Person, kind: str, name: str, **metadata: Any) -> str:
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-async def test_an_import_elsewhere_is_exported_the_same(app: Any, tmp_path: Path, data: st.DataObject) -> None:
+@given(plan=PLAN)
+async def test_an_import_elsewhere_is_exported_the_same(app: Any, tmp_path: Path, plan: dict[str, Any]) -> None:
     ada, ben = await person(app, "ada"), await person(app, "ben")
-    await filled(ada, data)
+    await filled(ada, plan)
     lines = await exported(ada, limit=3)
     done = await imported(ben, lines, tmp_path / "all.jsonl", target_memory_scope="organization")
     assert (done["errors"], done["skipped_records"]) == ([], [])
