@@ -7,6 +7,7 @@ from typing import Annotated, cast
 from pydantic import Field, JsonValue, StringConstraints
 from pydantic_core import to_jsonable_python
 
+from auth.one_time import keyed_hash
 from auth.principal import Principal
 from auth.visibility import members_key
 from stores.errors import InvalidRequest
@@ -15,6 +16,7 @@ from stores.ledger.exporting import PARTS, ExportQuery
 from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.app import App
 from tools.entities.entities import entities_made
+from tools.frame.audit_entries import audit_entry, memory_entry
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route
 from tools.records.entity_models import EntityId
@@ -29,6 +31,8 @@ CHARACTERS = 4_000_000
 ID_LENGTH = 100
 RELATIONS = "relations"
 STAGES = (*PARTS, RELATIONS)
+EXPORT = "memory.export"
+_PURPOSE = b"engrain export cursors"
 _ENTITY = (
     "id", "name", "description", "content", "category", "languages", "tags", "metadata", "memory_scope", "scope_key",
     "project_id", "source_file", "created_at", "updated_at",
@@ -44,7 +48,7 @@ class ExportRequest(Filters):
     """Records to export, and the page."""
 
     project: EntityId | None = Field(None, description="Only this project (id, name or slug) and what is in it.")
-    cursor: Annotated[str, StringConstraints(min_length=1, max_length=600)] | None = Field(
+    cursor: Annotated[str, StringConstraints(min_length=1, max_length=700)] | None = Field(
         None, description="`next_cursor` of the page before."
     )
     limit: int = Field(LINES, ge=1, le=LINES, description="Most lines; fewer come where texts are long.")
@@ -63,13 +67,7 @@ def export_records(app: App, call: Call, request: ExportRequest) -> ExportPage:
     What is there before the first and after the last page comes exactly once.
     """
     caller = call.caller
-    stage, _, after = (request.cursor or f"{STAGES[0]}:").partition(":")
-    if stage not in STAGES:
-        raise InvalidRequest(
-            "cursor is none of an export.",
-            remediation="Send `next_cursor` of the page before, or none to begin.",
-            details={"field": "query.cursor"},
-        )
+    stage, _, after = _place(app, call, request).partition(":")
     waiting = [*STAGES[STAGES.index(stage) :]]
     lines, size = list[JsonObject](), 0
     while waiting and len(lines) < request.limit and size < CHARACTERS:
@@ -88,7 +86,39 @@ def export_records(app: App, call: Call, request: ExportRequest) -> ExportPage:
         after = last or ""
         if last is None:
             waiting.pop(0)
-    return ExportPage(lines=lines, next_cursor=f"{waiting[0]}:{after}" if waiting else None)
+    following = f"{waiting[0]}:{after}" if waiting else ""
+    return ExportPage(lines=lines, next_cursor=_sealed(app, call, request, following) if waiting else None)
+
+
+def _place(app: App, call: Call, request: ExportRequest) -> str:
+    if request.cursor is None:
+        _audit(app, call, request.project)
+        return f"{STAGES[0]}:"
+    place = request.cursor.partition(":")[2]
+    if request.cursor != _sealed(app, call, request, place):
+        raise InvalidRequest(
+            "cursor is none of this export.",
+            remediation="Send `next_cursor` of the page before, or none to begin.",
+            details={"field": "query.cursor"},
+        )
+    return place
+
+
+def _sealed(app: App, call: Call, request: ExportRequest, place: str) -> str:
+    # Nobody can make one, so each export begins with an audit entry.
+    whose = (call.caller.organization_id, call.caller.user_id, request.project or "", place)
+    return f"{keyed_hash(app.accounts.tokens.secret, _PURPOSE, chr(0).join(whose))[:32]}:{place}"
+
+
+def _audit(app: App, call: Call, project_id: str | None) -> None:
+    # Without counts, which would tell the admins of private memories.
+    organization = call.caller.organization_id
+    project = app.ledger.records.entity(organization, project_id) if project_id else None
+    if project is None:
+        app.ledger.audit.append(audit_entry(call, EXPORT, organization))
+        return
+    home = app.accounts.home_of(call.caller.user_id)
+    app.ledger.audit.append(memory_entry(home, call, EXPORT, project, {}, {"project_id": project.id}))
 
 
 def _records(app: App, caller: Principal, project: str | None, found: Sequence[Entity]) -> list[JsonObject]:

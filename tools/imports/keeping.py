@@ -45,9 +45,14 @@ class Screened:
 
     request: KeepRecordsRequest
     wrong: dict[str, str]
-    """Keys of records that cannot be written, with the reason."""
+    """Keys of records and relations that cannot be written, with the reason."""
     leaking: list[str]
-    """Keys of records in which something looks like a credential."""
+    """Keys of those in which something looks like a credential."""
+
+
+def relation_key(number: int) -> str:
+    """Return the key of a relation in a request, which no record has."""
+    return f"\0{number}"
 
 
 class RecordRefused(Exception):
@@ -119,7 +124,7 @@ def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Scree
             batch.refuse(each, wrong[each.key])
     for group in _groups([each for each in request.records if each.key not in wrong], 1 if wrong else AT_ONCE):
         writing.keep(group)
-    _relate(writing, request)
+    _relate(writing, given)
     for part in request.skipped:
         batch.count("skipped_count")
         batch.lists["skipped_records"].append(part.model_dump(mode="json"))
@@ -361,11 +366,11 @@ def _fingerprint(each: RecordToImport) -> str:
     return content_hash("\0".join((each.name, each.content, *each.tags, *more)))
 
 
-def _relate(writing: _Writing, request: KeepRecordsRequest) -> None:
-    tx, batch = writing.tx, writing.batch
+def _relate(writing: _Writing, given: Screened) -> None:
+    tx, batch, request = writing.tx, writing.batch, given.request
     ends = {key: record_id(writing.target, key) for each in request.relations for key in (each.source, each.target)}
     there = tx.records.entities(ends.values()) if ends else {}
-    for each in request.relations:
+    for number, each in enumerate(request.relations):
         source, other = there.get(ends[each.source]), there.get(ends[each.target])
         if source is None or other is None:
             batch.count("skipped_count")
@@ -379,8 +384,14 @@ def _relate(writing: _Writing, request: KeepRecordsRequest) -> None:
             provenance = {"from": SURFACE, **each.provenance}
         link = Link(source, name if known else RELATED, other.id, "relations", (), provenance, each.fact)
         link = link._replace(valid_at=each.valid_at, invalid_at=each.invalid_at)
+        key = relation_key(number)
         try:
-            record(tx, writing.call.caller, [link])
+            if key in given.wrong:
+                raise InvalidRequest(given.wrong[key])
+            (recorded,) = record(tx, writing.call.caller, [link])
+            if recorded.is_new and key in given.leaking:
+                batch.count("credential_count")
+                batch.exposed.append(source.id)
         except EngrainError as error:
             batch.count("error_count")
             batch.lists["errors"].append({"key": each.source, "reason": error.message})

@@ -147,7 +147,14 @@ async def test_what_others_keep_for_themselves_and_what_is_wrong_is_not_exported
     assert {each["id"] for each in await exported(owner) if each["kind"] == "record"} == {hidden, shown, said["id"]}
     (line,) = await exported(member)
     assert (line["id"], "task_id" in line["metadata"]) == (shown, False)
-    await owner.refused("export_records", InvalidRequest, cursor="nowhere:x")
+    page = await owner.call("export_records", limit=1)
+    for cursor in ("nowhere:x", "records:", "x:relations:", page["next_cursor"] + "0"):
+        await owner.refused("export_records", InvalidRequest, cursor=cursor)
+    await member.refused("export_records", InvalidRequest, cursor=page["next_cursor"])
+    seen = (await owner.call("memory_audit", action="memory.export"))["events"]
+    assert [(each["user_id"], each["source_ids"], each["details"]) for each in seen] == [
+        (who.user_id, [], {}) for who in (owner, member, owner)
+    ]
 
 
 async def test_a_project_is_exported_alone(owner: Person) -> None:
@@ -159,6 +166,8 @@ async def test_a_project_is_exported_alone(owner: Person) -> None:
         page = {"url": "a.md", "content": name}
         await owner.call("ingest_documents", source_name=name, project=project, documents=[page])
     lines = await exported(owner, project="heron")
+    (entry,) = (await owner.call("memory_audit", action="memory.export"))["events"]
+    assert entry["project_id"] == heron
     assert lines[0]["name"] == "Heron", "projects come first"
     assert {each["name"] for each in lines if each["kind"] == "record"} >= {"Heron", "In", "Docs"}
     assert [each["content"] for each in lines if each.get("chunk")] == ["Docs"]
