@@ -132,10 +132,12 @@ async def test_a_sitemap_names_the_pages(owner: Person, pages: TestSite) -> None
     )
     bomb = b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     named = f"<urlset><url><loc> {where}/p?a=1&amp;b=2 </loc></url><url><loc>http://127.0.0.2/</loc></url></urlset>"
+    named += f"<loc>\n<![CDATA[ {where}/q ]]></loc><loc></loc><loc>{' ' * 5_000}"
     pages.pages["/one.xml"] = Answer(bomb + named.encode(), "text/xml")
     pages.page("/p?a=1&b=2", "<p>Words.</p>" + linked("/other"))
+    pages.page("/q", "<p>Quoted.</p>")
     job = await crawled(owner, f"{where}/sitemap.xml")
-    assert (job["result"]["pages"], set(await texts(owner))) == (1, {"/p?a=1&b=2"})
+    assert (job["result"]["pages"], set(await texts(owner))) == (2, {"/p?a=1&b=2", "/q"})
 
 
 async def test_what_cannot_be_read_is_named_and_stops_nothing(owner: Person, pages: TestSite) -> None:

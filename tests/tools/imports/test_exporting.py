@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cli.exporting import json_lines
-from stores.errors import InvalidRequest
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, person
 from tools.imports.adapters import ADAPTERS, recognised
 from tools.imports.batches import batches
@@ -173,6 +173,28 @@ async def test_a_project_is_exported_alone(owner: Person) -> None:
     assert [each["content"] for each in lines if each.get("chunk")] == ["Docs"]
     assert {each["name"] for each in lines if each["kind"] == "relation"} == {"BELONGS_TO"}
     assert not [each for each in lines if outside in (each.get("source_id"), each.get("target_id"))]
+
+
+async def test_writes_during_an_export_neither_repeat_nor_lose_what_stays(owner: Person, member: Person) -> None:
+    heron = await made(owner, "project", "Heron", visibility="private")
+    kept = [await made(owner, "note", f"Note {number}") for number in range(6)]
+    lines, cursor = [], None
+    while cursor is not None or not lines:
+        page = await owner.call("export_records", limit=2, **({"cursor": cursor} if cursor else {}))
+        lines, cursor = lines + page["lines"], page["next_cursor"]
+        if len(lines) == 2:
+            await owner.call("delete_entity", entity_id=kept.pop())
+            await owner.call("update_entity", entity_id=kept[0], content="Changed.")
+        if len(lines) < 6:
+            await owner.call(
+                "add_relation", source_id=await made(owner, "note", "New"), name="ABOUT", target_id=kept[0]
+            )
+    ids = [each["id"] for each in lines]
+    assert len(ids) == len(set(ids))
+    assert {heron, *kept} <= {*ids}
+    await member.refused("export_records", NotFound, project=heron)
+    for bad in ({"limit": 0}, {"limit": 501}, {"cursor": "x" * 701}, {"cursor": "a\0b"}, {"project": "\ud800"}):
+        await owner.refused("export_records", ValidationFailed, **bad)
 
 
 async def test_nothing_is_wider_than_it_was(owner: Person, stranger: Person, tmp_path: Path) -> None:
