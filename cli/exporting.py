@@ -1,10 +1,9 @@
-"""`engrain export`: fetch all that the caller may read, page by page, as JSON Lines, Parquet or a folder of notes."""
+"""`engrain export`: all that the caller may read, as JSON Lines, Parquet or a folder of notes."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,24 +21,13 @@ NAME_LENGTH = 60
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]`]+')
 
 
-@dataclass(frozen=True, slots=True)
-class ExportOptions:
-    target: Path
-    format: str
-    project: str | None
-    as_json: bool
-    url: str | None
-
-
 def json_lines(path: Path, pages: Iterable[list[JsonObject]]) -> None:
-    """Write one object a line; the first one names the format."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for lines in chain([[{"format": FORMAT, "version": VERSION}]], pages):
             file.writelines(f"{json.dumps(each, ensure_ascii=False)}\n" for each in lines)
 
 
 def parquet(path: Path, pages: Iterable[list[JsonObject]]) -> None:
-    """Write one row for each line; nested values are JSON."""
     from stores.parquet import write_texts  # noqa: PLC0415 - only this format needs it
 
     def row(line: JsonObject) -> JsonObject:
@@ -49,7 +37,6 @@ def parquet(path: Path, pages: Iterable[list[JsonObject]]) -> None:
 
 
 def markdown(folder: Path, pages: Iterable[list[JsonObject]]) -> None:
-    """Write one note for each record, by type; relations are links between them."""
     folder.mkdir()
     names, taken = dict[str, str](), set[str]()
     for line in chain.from_iterable(pages):
@@ -93,24 +80,26 @@ def _yaml(value: object) -> str:
 WRITERS = {"jsonl": json_lines, "parquet": parquet, "markdown": markdown}
 
 
-def run_export(environ: Mapping[str, str], wanted: ExportOptions) -> int:
+def run_export(
+    environ: Mapping[str, str], path: Path, form: str, project: str | None, *, as_json: bool, url: str | None
+) -> int:
     """Export to a new file or folder, which is there whole or not at all."""
 
     def command() -> None:
-        target = wanted.target.expanduser().absolute()
-        if wanted.format not in WRITERS:
+        target = path.expanduser().absolute()
+        if form not in WRITERS:
             known = ", ".join(WRITERS)
-            raise CommandFailed(f"There is no format {wanted.format}.", f"Formats are {known}.", code=ExitCode.USAGE)
+            raise CommandFailed(f"There is no format {form}.", f"Formats are {known}.", code=ExitCode.USAGE)
         if target.exists() or not target.parent.is_dir():
             reason = "exists" if target.exists() else "is in no folder"
             raise CommandFailed(f"{target} {reason}.", "Name another place.", code=ExitCode.USAGE)
-        with open_client(environ, url=wanted.url) as client, understanding(client.server.address):
+        with open_client(environ, url=url) as client, understanding(client.server.address):
             try:
-                counts = _write(client, wanted, target)
+                counts = _write(client, form, project, target)
             except OSError as error:
                 raise CommandFailed(f"{target} cannot be written: {error}.", "Free it, or name another one.") from None
-        if wanted.as_json:
-            typer.echo(json.dumps({"path": str(target), "format": wanted.format, "lines": counts}))
+        if as_json:
+            typer.echo(json.dumps({"path": str(target), "format": form, "lines": counts}))
             return
         told = ", ".join(f"{count:,} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items()) or "nothing"
         typer.echo(f"Exported {told} to {target}.")
@@ -118,12 +107,12 @@ def run_export(environ: Mapping[str, str], wanted: ExportOptions) -> int:
     return guarded(command)
 
 
-def _write(client: Client, wanted: ExportOptions, target: Path) -> dict[str, int]:
+def _write(client: Client, form: str, project: str | None, target: Path) -> dict[str, int]:
     counts: Counter[str] = Counter()
     # Beside the target, so that it can be renamed; readable by nobody else.
     with TemporaryDirectory(prefix=".engrain-export-", dir=target.parent) as folder:
         written = Path(folder) / "new"
-        WRITERS[wanted.format](written, _pages(client, wanted.project, counts))
+        WRITERS[form](written, _pages(client, project, counts))
         written.chmod(0o700 if written.is_dir() else 0o600)
         written.rename(target)
     return dict(counts)

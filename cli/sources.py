@@ -41,6 +41,6 @@ def export(
     url: UrlOption = None,
 ) -> None:
     """Write all that you may read in the organization to files; `engrain import` takes them back."""
-    from cli.exporting import ExportOptions, run_export  # noqa: PLC0415 - as above
+    from cli.exporting import run_export  # noqa: PLC0415 - as above
 
-    raise typer.Exit(run_export(os.environ, ExportOptions(target, format_name, project, as_json, url)))
+    raise typer.Exit(run_export(os.environ, target, format_name, project, as_json=as_json, url=url))

@@ -28,7 +28,6 @@ def write_texts(path: Path, columns: Sequence[str], pages: Iterable[Sequence[Map
 
 
 def text_rows(stream: BinaryIO) -> Iterator[dict[str, Any]]:
-    """Read the rows of a Parquet file."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 
     for batch in pq.ParquetFile(stream).iter_batches(batch_size=100):

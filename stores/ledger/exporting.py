@@ -27,7 +27,6 @@ class ExportQuery:
     organization_id: str
     visibility: frozenset[str]
     project_id: str | None
-    """Only this project, and what is in it."""
     after: str
     limit: int
 
@@ -36,13 +35,12 @@ class ExportReads(Store):
     """Pages without damaged records, each with the id to go on after; None at the end."""
 
     def entities(self, query: ExportQuery, part: str) -> tuple[list[Entity], str | None]:
-        """Return entities and raw memories of one of `PARTS`."""
         shown = (_entities.c.visibility.in_(_visible), PARTS[part], *_inside(query))
         rows, last = self._page(_entities, select(*entity_columns(_entities)).where(*shown), query)
         return sound(rows, to_entity), last
 
     def relations(self, query: ExportQuery) -> tuple[list[Relation], str | None]:
-        """Return relations, also ended ones, of which both ends are visible."""
+        # Also ended ones.
         ends = (_end(query, end) for end in (_relations.c.source_id, _relations.c.target_id))
         shown = select(*relation_columns()).where(_relations.c.visibility.in_(_visible), *ends)
         rows, last = self._page(_relations, shown, query)

@@ -30,7 +30,6 @@ from tools.records.receipts import receipt_for
 from tools.runtime.threads import in_thread
 
 MOST = 10_000
-"""Sources that one call crawls again."""
 
 
 class CrawlRequest(CrawlSettings):

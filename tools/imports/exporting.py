@@ -16,7 +16,7 @@ from stores.ledger.exporting import PARTS, ExportQuery
 from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.app import App
 from tools.entities.entities import entities_made
-from tools.frame.audit_entries import audit_entry, memory_entry
+from tools.frame.audit_entries import audit_entry
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route
 from tools.records.entity_models import EntityId
@@ -92,7 +92,8 @@ def export_records(app: App, call: Call, request: ExportRequest) -> ExportPage:
 
 def _place(app: App, call: Call, request: ExportRequest) -> str:
     if request.cursor is None:
-        _audit(app, call, request.project)
+        # It counts nothing and names no project: those may be private.
+        app.ledger.audit.append(audit_entry(call, EXPORT, call.caller.organization_id))
         return f"{STAGES[0]}:"
     place = request.cursor.partition(":")[2]
     if request.cursor != _sealed(app, call, request, place):
@@ -108,17 +109,6 @@ def _sealed(app: App, call: Call, request: ExportRequest, place: str) -> str:
     # Nobody can make one, so each export begins with an audit entry.
     whose = (call.caller.organization_id, call.caller.user_id, request.project or "", place)
     return f"{keyed_hash(app.accounts.tokens.secret, _PURPOSE, chr(0).join(whose))[:32]}:{place}"
-
-
-def _audit(app: App, call: Call, project_id: str | None) -> None:
-    # Without counts, which would tell the admins of private memories.
-    organization = call.caller.organization_id
-    project = app.ledger.records.entity(organization, project_id) if project_id else None
-    if project is None:
-        app.ledger.audit.append(audit_entry(call, EXPORT, organization))
-        return
-    home = app.accounts.home_of(call.caller.user_id)
-    app.ledger.audit.append(memory_entry(home, call, EXPORT, project, {}, {"project_id": project.id}))
 
 
 def _records(app: App, caller: Principal, project: str | None, found: Sequence[Entity]) -> list[JsonObject]:

@@ -35,7 +35,6 @@ RELATED = "RELATED_TO"
 IMPORTED = "imported"
 """Name in the metadata of an entity, or the provenance of an exported memory, under which its origin stands."""
 EXPORT = "engrain"
-"""Format of our own exports."""
 _COMPARED = ("name", "description", "content", "category", "languages", "tags", "metadata")
 
 
@@ -51,7 +50,7 @@ class Screened:
 
 
 def relation_key(number: int) -> str:
-    """Return the key of a relation in a request, which no record has."""
+    # No key of a record has U+0000.
     return f"\0{number}"
 
 
@@ -305,7 +304,6 @@ class _Writing:
         return (place if is_open else {"memory_scope": "private"}) | ({"project_id": project} if project else {})
 
     def _mapped(self, each: RecordToImport, value: JsonValue) -> Any:
-        """Return a value with the new ids of the records that it names."""
         if not each.exported or not each.exported.references:
             return value
         if isinstance(value, str):

@@ -11,29 +11,12 @@ from pydantic import Field, StringConstraints
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.crawling.operations import (
-    CrawlRequest,
-    CrawlStarted,
-    SyncAllRequest,
-    SyncRequest,
-    SyncsStarted,
-    crawl_source,
-    sync_all_sources,
-    sync_source,
-)
+from tools.crawling import operations as crawling
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
 from tools.frame.parsing import parse
+from tools.governance import review
 from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
-from tools.governance.review import (
-    Decided,
-    DecideRequest,
-    ListReviewRequest,
-    ReviewQueue,
-    Verb,
-    decide_review,
-    list_review,
-)
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
@@ -73,12 +56,15 @@ ACTIONS: Mapping[str, Action] = {
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
     "correct_memory": Action(CorrectionRequest, "source_id", correct_memory),
-    "crawl": Action(CrawlRequest, "", crawl_source),
-    **dict.fromkeys(("sync", "refresh"), Action(SyncRequest, "source_id", sync_source)),
-    "review": Action(ListReviewRequest, "", list_review),
-    **{verb: Action(DecideRequest, "item_id", decide_review, {"verb": verb}) for verb in get_args(Verb)},
+    "crawl": Action(crawling.CrawlRequest, "", crawling.crawl_source),
+    **dict.fromkeys(("sync", "refresh"), Action(crawling.SyncRequest, "source_id", crawling.sync_source)),
+    "review": Action(review.ListReviewRequest, "", review.list_review),
+    **{
+        verb: Action(review.DecideRequest, "item_id", review.decide_review, {"verb": verb})
+        for verb in get_args(review.Verb)
+    },
 }
-ALL = Action(SyncAllRequest, "", sync_all_sources)
+ALL = Action(crawling.SyncAllRequest, "", crawling.sync_all_sources)
 """`refresh` without an `entity_id`."""
 ABSENT: Mapping[str, str] = {
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
@@ -151,7 +137,8 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     return _managed(app, request, done)
 
 
-Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue | CrawlStarted | SyncsStarted
+Crawl = crawling.CrawlStarted | crawling.SyncsStarted
+Done = TaskDone | EpicDone | NoteView | Advice | CorrectionView | review.Decided | review.ReviewQueue | Crawl
 
 
 def _managed(app: App, request: ManageRequest, done: Done) -> Managed:

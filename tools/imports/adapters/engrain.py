@@ -1,4 +1,4 @@
-"""Exports of Engrain itself: the lines of `GET /api/export`, as JSON Lines or Parquet."""
+"""Exports of Engrain itself, as JSON Lines or Parquet."""
 
 import json
 from collections.abc import Iterable, Iterator
