@@ -12,7 +12,7 @@ from urllib.parse import quote
 import typer
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, Refused, shown, understanding
+from cli.client.failure import ExitCode, shown, understanding
 from cli.client.server import JsonObject
 from stores.errors import EngrainError
 from tools.imports.adapters import ADAPTERS, recognised
@@ -23,8 +23,6 @@ from tools.imports.models import BATCH
 
 PATH = "/api/ingestion/imports"
 EXAMPLES = 5
-PATIENCE = 5
-"""Times that a request is repeated when the server is busy."""
 STEP_S = 1.0
 
 
@@ -101,7 +99,7 @@ def _send(client: Client, wanted: ImportOptions, adapter: Format, source: Source
         "target_memory_scope": scope,
         "target_scope_key": wanted.project or wanted.scope_key,
     }
-    found = _call(client, PATH, start)
+    found = client.patient_call("POST", PATH, start)
     path = f"{PATH}/{quote(str(found['import_id']), safe='')}/records"
     checkpoint = found["checkpoint"]
     begun = checkpoint if isinstance(checkpoint, dict) else {}
@@ -109,7 +107,7 @@ def _send(client: Client, wanted: ImportOptions, adapter: Format, source: Source
         typer.echo(f"Goes on after {shown(str(begun.get('file', '')))}.", err=True)
     told = time.monotonic()
     for batch in _whole(batches(adapter, source, begun, most=BATCH)):
-        found = _call(client, path, batch.body() | {"completed": batch.is_last})
+        found = client.patient_call("POST", path, batch.body() | {"completed": batch.is_last})
         if time.monotonic() - told > STEP_S and not batch.is_last and not wanted.as_json:
             told = time.monotonic()
             typer.echo(f"  {_counts(found)} …", err=True)
@@ -125,17 +123,6 @@ def _whole(found: Iterator[Batch]) -> Iterator[Batch]:
         held = batch
     held.is_last = True
     yield held
-
-
-def _call(client: Client, path: str, body: JsonObject) -> JsonObject:
-    for _ in range(PATIENCE):
-        try:
-            return client.call("POST", path, body)
-        except Refused as refused:
-            if refused.retry_after_s is None:
-                raise
-            time.sleep(refused.retry_after_s)
-    return client.call("POST", path, body)
 
 
 def _counts(found: JsonObject) -> str:

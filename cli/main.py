@@ -13,7 +13,7 @@ from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.local.commands import logs, mcp, status, stop_server, up
 from cli.release_notes.presets import PROVIDERS, PresetName
-from cli.sources import import_source
+from cli.sources import export, import_source
 
 app = typer.Typer(
     name="engrain",
@@ -312,6 +312,7 @@ def bench(
 
 app.add_typer(evaluation)
 app.command()(correct)
+app.command()(export)
 app.command("import")(import_source)
 app.command()(review)
 for _command in (up, status, logs, mcp):

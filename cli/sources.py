@@ -1,4 +1,4 @@
-"""`engrain import`."""
+"""`engrain import` and `engrain export`."""
 
 import os
 from pathlib import Path
@@ -31,3 +31,16 @@ def import_source(  # noqa: PLR0913 - a parameter for each flag
 
     wanted = ImportOptions(source, format_name, project, scope, scope_key, dry_run, as_json, url)
     raise typer.Exit(run_import(os.environ, wanted))
+
+
+def export(
+    target: Annotated[Path, typer.Argument(help="The file to write; with markdown, the folder. It is made new.")],
+    format_name: Annotated[str, typer.Option("--format", "-f", help="jsonl, parquet or markdown.")] = "jsonl",
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Only this project.")] = None,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+) -> None:
+    """Write all that you may read in the organization to files; `engrain import` takes them back."""
+    from cli.exporting import run_export  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_export(os.environ, target, format_name, project, as_json=as_json, url=url))

@@ -104,6 +104,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_review": lambda *_: [{}, {"kind": "contested"}],
     "memory_audit": lambda _, hidden: [{"limit": 200}, {"source_id": hidden}, {"derived_id": hidden}],
     "export_audit": lambda *_: [{}, {"resource": "x"}],
+    "export_records": lambda _, hidden: [{}, {"project": hidden}],
     "job_status": lambda query, hidden: [{"job_ids": [hidden, query]}],
     "list_jobs": lambda *_: [{"limit": 200}],
     "get_job": lambda _, hidden: [{"job_id": hidden}],

@@ -7,6 +7,7 @@ from tools.entities import change, create, entities, ingest, slices
 from tools.experience import operations as experience
 from tools.frame.operation import Operation
 from tools.governance import audit_export, corrections, inspection, memory_audit, review, sharing
+from tools.imports import exporting
 from tools.imports import operations as imports
 from tools.jobs import status
 from tools.memory import captures, memories, remember, spaces
@@ -36,7 +37,7 @@ _MODULES = (
     context, citations, create, entities, change, tasks, task_moves, notes, epics, manage, explore, neighbors,
     slices, project_metrics, relations, end_relation, temporal, ingest, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
-    sharing, memory_audit, audit_export, review, spaces, access_preview, imports, status, logs,
+    sharing, memory_audit, audit_export, review, spaces, access_preview, imports, exporting, status, logs,
 )  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in module.OPERATIONS)
 

@@ -13,6 +13,8 @@ from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, Un
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
+PATIENCE = 5
+"""Times that a request is repeated when the server is busy."""
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
@@ -72,6 +74,17 @@ class Client:
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
         return send(renewed.token)
+
+    def patient_call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """Call; where the server is busy, wait as it asks and repeat the request."""
+        for _ in range(PATIENCE):
+            try:
+                return self.call(method, path, body)
+            except Refused as refused:
+                if refused.retry_after_s is None:
+                    raise
+                time.sleep(refused.retry_after_s)
+        return self.call(method, path, body)
 
     def _with_setting(self, send: Callable[[str], T], token: str) -> T:
         try:

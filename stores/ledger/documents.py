@@ -29,6 +29,7 @@ class ChunkPlace:
     document_title: str
     source_name: str
     source_url: str
+    document_hash: str
 
 
 _chunks = schema.chunks
@@ -37,8 +38,9 @@ _sources = schema.entities
 _CHUNKS, _DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
 _to_chunk, _to_document = checked("chunk", _CHUNKS.read), checked("document", _DOCUMENTS.read)
 
+_told = (_documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata, _documents.c.content_hash)
 _places = (
-    select(*_CHUNKS.columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
+    select(*_CHUNKS.columns, *_told)
     .join(_documents, beside(_documents.c.id, _chunks.c.document_id))
     .join(_sources, beside(_sources.c.id, _chunks.c.source_id))
     .where(here(_chunks), among(_chunks.c.id))
@@ -155,4 +157,4 @@ def _to_place(row: Sequence[Any]) -> ChunkPlace:
         url = load_object(row[9]).get("url")
     except DAMAGE as error:
         raise damaged("source", row[2], "", error) from error
-    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "")
+    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "", row[10])

@@ -16,6 +16,7 @@ from stores.ledger.audit import Audit
 from stores.ledger.delete_user import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
+from stores.ledger.exporting import ExportReads
 from stores.ledger.external_identities import Links
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
@@ -75,6 +76,7 @@ class Ledger:
         self.relations = Relations(database, clock)
         self.memories = MemoryReads(database, clock)
         self.payloads = PayloadReads(database, clock)
+        self.export = ExportReads(database, clock)
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.source_imports = SourceImportReads(database, clock)

@@ -70,8 +70,10 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     return address.is_global and not is_special
 
 
-async def resolved(address: str, allowed: Sequence[Network]) -> tuple[str, bool]:
+async def resolved(address: str, allowed: Sequence[Network], *, is_number: bool = False) -> tuple[str, bool]:
     """Return an IP address of a URL's host, to connect to no other, and whether it is public.
+
+    With `is_number`, no name is looked up.
 
     Raises:
         Forbidden: One of its addresses is neither public nor in an allowed network.
@@ -79,7 +81,8 @@ async def resolved(address: str, allowed: Sequence[Network]) -> tuple[str, bool]
     """
     _, host, port = origin(address)
     try:
-        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        flags = socket.AI_NUMERICHOST if is_number else 0
+        found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except (OSError, UnicodeError):
         raise Unavailable(f"There is no host {host}, or its name cannot be resolved now.") from None
     numbers = [ipaddress.ip_address(each[4][0]) for each in found]

@@ -8,6 +8,7 @@ import sys
 import anyio
 
 from tools.crawling.texts import PageText, Unreadable, kind_of, to_text
+from tools.runtime.threads import in_thread
 
 PATIENCE_S = 60.0
 _COMMAND = "from tools.crawling.texts import main; main()"
@@ -20,7 +21,7 @@ async def read_apart(name: str, content_type: str, data: bytes) -> PageText:
         Unreadable: As `to_text`, or it takes too much time or memory.
     """
     if kind_of(name, content_type) not in ("html", "pdf"):
-        return to_text(name, content_type, data)
+        return await in_thread(to_text, name, content_type, data)
     # Without the secrets of this process. -P: the working directory must not shadow our modules.
     kept = {each: os.environ[each] for each in ("PATH", "SYSTEMROOT") if each in os.environ}
     environ = kept | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUTF8": "1"}

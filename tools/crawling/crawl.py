@@ -151,7 +151,7 @@ class _Crawl:
             if page.url != visit.address and not self._is_new_place(page, before):
                 return
             text = await read_apart(page.url, page.content_type, page.data)
-            self._follow(page.url, text, visit.depth)
+            await in_thread(self._follow, page.url, text, visit.depth)
             await self._take(page, text, {"depth": visit.depth})
         except Unreadable as error:
             self._note(visit, error)

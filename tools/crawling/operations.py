@@ -1,7 +1,9 @@
 """Crawling a site or sitemap as a source, and crawling it again."""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
+from ipaddress import ip_network
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -9,12 +11,13 @@ from pydantic import Field
 from auth.policy import may_read, require_writable, writable_visibility
 from auth.principal import Principal
 from stores.clock import new_id
-from stores.errors import InvalidRequest
+from stores.errors import Forbidden, InvalidRequest, Unavailable
 from stores.jobs import JobDraft
 from stores.ledger import Transaction
+from stores.ledger.filters import EntityQuery
 from stores.records import Entity
 from tools.app import App
-from tools.crawling.addresses import page_address
+from tools.crawling.addresses import page_address, resolved
 from tools.crawling.crawl import CRAWL, SYNC
 from tools.crawling.settings import KEY, CrawlSettings
 from tools.entities.documents import source_draft
@@ -24,6 +27,9 @@ from tools.records.containment import contain
 from tools.records.entity_models import NAME_LIMIT, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
+from tools.runtime.threads import in_thread
+
+MOST = 10_000
 
 
 class CrawlRequest(CrawlSettings):
@@ -39,6 +45,12 @@ class SyncRequest(Request):
     source_id: EntityId = Field(description="Id of the source.")
 
 
+class SyncAllRequest(Request):
+    """Sources that were crawled."""
+
+    project: EntityId | None = Field(None, description="Id of a project: only its sources. Default: all.")
+
+
 class CrawlStarted(Result):
     """A crawl that will run in the background."""
 
@@ -49,17 +61,54 @@ class CrawlStarted(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
+class SyncsStarted(Result):
+    """Crawls that will run in the background."""
+
+    jobs: list[CrawlStarted]
+    message: str
+
+
+async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
     """Read a site or sitemap in the background, and keep its pages as documents of a source.
 
     The same address in the same project is the same source: it is read again, and unchanged pages stay as they are.
     """
-    caller = call.caller
     url = page_address("", request.url)
     if url is None:
         raise InvalidRequest(
             f"{request.url[:200]!r} is no address of a page.", remediation="Write it as https://docs.example.org/guide."
         )
+    with suppress(Unavailable):  # A name: the crawl resolves it.
+        await resolved(url, [ip_network(each) for each in app.settings.crawl_networks], is_number=True)
+    return await in_thread(_crawl, app, call, request, url)
+
+
+def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
+    """Crawl a source again in the background: only pages and sections that have changed are written."""
+    source = readable(app, call.caller, request.source_id)
+    require_writable(call.caller, source)
+    CrawlSettings.of(source)
+    with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+        return _started(app, call, tx, source, SYNC)
+
+
+def sync_all_sources(app: App, call: Call, request: SyncAllRequest) -> SyncsStarted:
+    """Crawl all sources again that the server has crawled and the caller may change, each as a job of its own."""
+    caller, jobs = call.caller, list[CrawlStarted]()
+    inside = (request.project,) if request.project else ()
+    query = EntityQuery(caller.visible, types=("source",), project_ids=inside, limit=MOST)
+    found, _ = app.ledger.records.list_entities(caller.organization_id, query)
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        for source in found:
+            with suppress(Forbidden):
+                require_writable(caller, source)
+                if KEY in source.metadata:
+                    jobs.append(_started(app, call, tx, source, SYNC))
+    return SyncsStarted(jobs=jobs, message=f"{len(jobs)} sources are crawled again in the background.")
+
+
+def _crawl(app: App, call: Call, request: CrawlRequest, url: str) -> CrawlStarted:
+    caller = call.caller
     settings = CrawlSettings(**{**request.model_dump(exclude={"source_name", "project"}), "url": url}).model_dump()
     place = writable_visibility(caller, None, request.project)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
@@ -78,15 +127,6 @@ def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
                 metadata = source.metadata | {KEY: settings}
                 source = tx.records.update_entity(source.id, lambda each: replace(each, metadata=metadata))
         return _started(app, call, tx, source, CRAWL)
-
-
-def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
-    """Crawl a source again in the background: only pages and sections that have changed are written."""
-    source = readable(app, call.caller, request.source_id)
-    require_writable(call.caller, source)
-    CrawlSettings.of(source)
-    with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
-        return _started(app, call, tx, source, SYNC)
 
 
 def _found(tx: Transaction, caller: Principal, url: str, project: str | None) -> tuple[str, Entity | None]:
@@ -136,6 +176,12 @@ OPERATIONS = (
     mutation(
         sync_source,
         Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)),
+        roles=WRITERS,
+        events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
+    ),
+    mutation(
+        sync_all_sources,
+        Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)),
         roles=WRITERS,
         events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
     ),

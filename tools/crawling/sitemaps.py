@@ -3,15 +3,20 @@
 import html
 import re
 from collections import deque
+from itertools import islice
 
 from stores.errors import InvalidRequest
 from tools.crawling.addresses import origin, page_address
 from tools.crawling.fetching import Site
 from tools.crawling.texts import Unreadable
+from tools.runtime.threads import in_thread
 
 SITEMAPS = 50
 """Files of an index that are read."""
-_PLACE = re.compile(r"<loc>\s*(?:<!\[CDATA\[)?\s*([^<>\]]{1,2000}?)\s*(?:\]\]>)?\s*</loc>")
+MOST = 50_000
+"""Addresses of one file, as the protocol allows."""
+# No part can match where another one does: the time is linear.
+_PLACE = re.compile(r"<loc>([^<>]{0,3000})(?:<!\[CDATA\[([^<>\]]{1,3000})\]\]>)?")
 
 
 async def pages_of(site: Site, limit: int) -> list[str]:
@@ -32,11 +37,16 @@ async def pages_of(site: Site, limit: int) -> list[str]:
             if address == site.start:
                 raise InvalidRequest(f"The sitemap {address} {error}.") from None
             continue
-        named = (page_address(address, html.unescape(each)) for each in _PLACE.findall(text))
-        here = [each for each in named if each is not None and origin(each) == origin(site.start)]
+        here = await in_thread(_named, site, address, text)
         if "<sitemapindex" in text[:5000]:
             waiting += [each for each in here if each not in seen]
             seen.update(here)
         else:
             found |= dict.fromkeys(here)
     return [*found][:limit]
+
+
+def _named(site: Site, address: str, text: str) -> list[str]:
+    links = (html.unescape(each[2] or each[1]).strip() for each in islice(_PLACE.finditer(text), MOST))
+    found = (page_address(address, link) for link in links if link)
+    return [each for each in found if each is not None and origin(each) == origin(site.start)]

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from tools.crawling.markup import Markup
 from tools.entities.chunking import title_of
+from tools.imports.files import decoded
 
 TEXT_LIMIT = 1_000_000
 """Characters of one document."""
@@ -29,7 +30,6 @@ SUFFIXES = {
 MEMORY_LIMIT, PROCESSOR_S = 1 << 30, 30
 """Bytes and seconds of a process that reads one page."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
 class Unreadable(Exception):
@@ -80,14 +80,11 @@ def _from_text(kind: str, content_type: str, data: bytes) -> PageText:
 
 
 def _decoded(content_type: str, data: bytes, kind: str) -> str:
-    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
-    if not marked and b"\0" in data[:4096]:
+    is_marked = data.startswith((codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if not is_marked and b"\0" in data[:4096]:
         raise Unreadable("is no text")
     stated = [_CHARSET.search(content_type), _CHARSET.search(data[:2048].decode("latin-1")) if kind == "html" else None]
-    for name in (marked, *(found[1] for found in stated if found), "utf-8", "cp1252"):
-        with suppress(LookupError, ValueError):
-            return data.decode(name or "utf-8")
-    return data.decode("latin-1")
+    return decoded(data, *(found[1] for found in stated if found and not is_marked))
 
 
 def _from_pdf(data: bytes) -> PageText:

@@ -208,6 +208,8 @@ class Operation:
     again: Callable[[Any], Result] | None = None
     """Make the answer of a write that moved the caller's session from a `SignedIn`, for the token that it ended."""
     events: tuple[str, ...] = ()
+    unscreened: frozenset[str] = frozenset()
+    """Fields that the function looks through for credentials itself."""
     role_refusal: str = ""
     """Code and message of the refusal of a role; default `forbidden`."""
 

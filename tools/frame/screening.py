@@ -14,7 +14,7 @@ SHOWN = 10
 _KEPT = frozenset(
     {
         "raw_content", "content", "title", "name", "description", "learnings", "fact", "goal", "metadata", "provenance",
-        "entities", "documents", "relations", "experience", "revised_content", "data", "reason", "tags",
+        "entities", "documents", "relations", "experience", "revised_content", "data", "reason", "tags", "exported",
     }
 )  # fmt: skip
 """Fields whose texts are stored as records."""
@@ -28,7 +28,7 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
     """
     if operation.secret or operation.roles is None:
         return request, []
-    kept = request.model_fields_set & _KEPT
+    kept = (request.model_fields_set & _KEPT) - operation.unscreened
     given = request.model_dump(mode="json", include=kept) if kept else {}
     found = list(dict.fromkeys(place for place, _ in credentials_in(given)))
     if not found:

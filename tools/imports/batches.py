@@ -34,7 +34,7 @@ class Batch:
         elif isinstance(item, SkippedRecord):
             self.skipped.append({"origin": without_none(asdict(item.origin)), "reason": item.reason})
         elif isinstance(item, ImportedRelation):
-            self.relations.append({"source": item.source, "relationship": item.relationship, "target": item.target})
+            self.relations.append(without_none(asdict(item) | {"origin": None}))
 
     def body(self) -> JsonObject:
         """Return it as the body of a request."""
@@ -60,7 +60,9 @@ def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *
                 continue
             batch.add(item)
             batch.checkpoint = {"file": file.name, "items": number}
-            if batch.size >= most or batch.characters >= BYTES:
+            # Who makes a project may write into it with the next request.
+            is_project = isinstance(item, ImportedRecord) and item.entity_type == "project"
+            if is_project or batch.size >= most or batch.characters >= BYTES:
                 yield batch
                 batch = Batch(checkpoint=batch.checkpoint)
     if not is_reached:  # The file is gone: known records are recognised by their keys.

@@ -94,10 +94,10 @@ def lines(stream: BinaryIO, most: int = LINE_BYTES) -> Iterator[tuple[int, int, 
         begin = end
 
 
-def decoded(data: bytes, charset: str | None = None) -> str:
+def decoded(data: bytes, *charsets: str | None) -> str:
     """Decode as declared, else by a byte order mark, else as UTF-8, else as Windows-1252; never fail."""
     marked = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-    for name in (charset, marked):
+    for name in (*charsets, marked):
         try:
             if name and codecs.lookup(name).name not in _NO_CHARSETS:
                 return data.decode(name)

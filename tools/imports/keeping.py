@@ -2,27 +2,30 @@
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from auth.memory_policy import MemoryScopeRequest, may_change_memory, writable_memory
 from auth.policy import MemoryScope, Visibility, require_entry, require_writable
+from auth.visibility import members_key
 from stores.clock import NeighbouringIds
-from stores.errors import Conflict, EngrainError
+from stores.errors import Conflict, EngrainError, InvalidRequest, NotFound
 from stores.ledger import Transaction, content_hash
-from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from stores.records import RAW_MEMORY, Capture, Chunk, Document, Entity, EntityDraft, JsonObject, RawMemory
 from stores.source_imports import SourceImport
+from tools.frame.json_values import without_none
 from tools.frame.operation import Call
 from tools.imports.adapters import ADAPTERS
-from tools.imports.models import AT_ONCE, LISTS, KeepRecordsRequest, RecordToImport
-from tools.memory.memories import unchecked_draft
+from tools.imports.models import AT_ONCE, LISTS, ExportedChunk, KeepRecordsRequest, RecordToImport
+from tools.memory.memories import scope_of, unchecked_draft
 from tools.records.entity_models import NAME_LIMIT, EntityFields
 from tools.records.entity_types import RELATIONSHIP_TYPES
 from tools.records.linking import Link, record
 from tools.records.memory_models import RawMemoryFields
-from tools.records.projects import require_live
+from tools.records.projects import audit_project, grant_project, require_live
 from tools.records.rejected import rejected_among, rejection
 from tools.records.storing import draft_of, store_in
 
@@ -30,7 +33,9 @@ SHOWN = 100
 SURFACE = "import"
 RELATED = "RELATED_TO"
 IMPORTED = "imported"
-"""Name in the metadata of an entity under which its origin stands."""
+"""Name in the metadata of an entity, or the provenance of an exported memory, under which its origin stands."""
+EXPORT = "engrain"
+_COMPARED = ("name", "description", "content", "category", "languages", "tags", "metadata")
 
 
 @dataclass(slots=True)
@@ -39,9 +44,14 @@ class Screened:
 
     request: KeepRecordsRequest
     wrong: dict[str, str]
-    """Keys of records that cannot be written, with the reason."""
+    """Keys of records and relations that cannot be written, with the reason."""
     leaking: list[str]
-    """Keys of records in which something looks like a credential."""
+    """Keys of those in which something looks like a credential."""
+
+
+def relation_key(number: int) -> str:
+    # No key of a record has U+0000.
+    return f"\0{number}"
 
 
 class RecordRefused(Exception):
@@ -113,7 +123,7 @@ def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Scree
             batch.refuse(each, wrong[each.key])
     for group in _groups([each for each in request.records if each.key not in wrong], 1 if wrong else AT_ONCE):
         writing.keep(group)
-    _relate(writing, request)
+    _relate(writing, given)
     for part in request.skipped:
         batch.count("skipped_count")
         batch.lists["skipped_records"].append(part.model_dump(mode="json"))
@@ -130,7 +140,9 @@ def record_id(target: SourceImport, key: str) -> str:
     adapter = ADAPTERS.get(target.adapter)
     source = "" if adapter is not None and adapter.is_global else target.source
     owner = target.scope_key or (target.user_id if target.memory_scope == "private" else "")
-    named = "\0".join((target.adapter, source, target.memory_scope, owner, key))
+    # An export brings private records into any scope: whoever imports it has records of their own.
+    person = (target.user_id,) if target.adapter == EXPORT else ()
+    named = "\0".join((target.adapter, source, target.memory_scope, owner, key, *person))
     return f"imported_{hashlib.sha256(named.encode(errors='surrogatepass')).hexdigest()[:24]}"
 
 
@@ -172,13 +184,14 @@ class _Writing:
         new = list[tuple[RecordToImport, EntityDraft, Capture | EntityFields]]()
         for each, of_id in zip(group, ids, strict=True):
             try:
+                if each.exported is not None and self.target.adapter != EXPORT:
+                    raise InvalidRequest(f"`exported` is for the format {EXPORT}.")
                 if of_id in there:
                     self._revise(each, there[of_id], memories.get(of_id))
                 elif each.entity_type == RAW_MEMORY:
                     new.append((each, *self._memory(each, of_id)))
                 else:
-                    fields = self._fields(each, 1)
-                    new.append((each, draft_of(self.call.caller, fields, _GivenIds([of_id])), fields))
+                    new.append((each, *self._entity(each, of_id)))
             except EngrainError as error:
                 self.batch.refuse(each, error.message)
             except ValidationError as error:
@@ -192,18 +205,21 @@ class _Writing:
 
     def _create(self, new: Sequence[tuple[RecordToImport, EntityDraft, Capture | EntityFields]]) -> None:
         memories = [(draft, made) for _, draft, made in new if isinstance(made, Capture)]
-        entities = [(draft.id, made) for _, draft, made in new if isinstance(made, EntityFields)]
+        others = [(each, draft, made) for each, draft, made in new if isinstance(made, EntityFields)]
+        entities = [(draft.id, made) for each, draft, made in others if each.exported is None]
         try:
             self.tx.memories.create_memories(memories)
             ids = _GivenIds([of_id for of_id, _ in entities])
             store_in(self.call, self.tx, [fields for _, fields in entities], sync=False, ids=ids)
+            self._take_back([(draft, each.exported.chunk) for each, draft, _ in others if each.exported])
         except EngrainError as error:
             raise RecordRefused(new[0][0].key if len(new) == 1 else None, error.message) from error
         for each, draft, _ in new:
             self.batch.add(each, draft.id)
 
     def _revise(self, each: RecordToImport, known: Entity, memory: RawMemory | None) -> None:
-        origin = memory.capture.provenance if memory is not None else known.metadata.get(IMPORTED)
+        found = known.metadata if memory is None else memory.capture.provenance
+        origin = found.get(IMPORTED, None if memory is None else found)
         is_other = known.entity_type != each.entity_type or not isinstance(origin, dict)
         if is_other or cast("JsonObject", origin).get("fingerprint") == _fingerprint(each):
             self.batch.count("dedupe_count")
@@ -220,15 +236,24 @@ class _Writing:
             raw_content=each.content,
             title=each.name,
             source_id=each.key,
-            memory_scope=cast("MemoryScope", self.target.memory_scope),
-            scope_key=self.target.scope_key,
             tags=each.tags,
-            metadata=each.metadata,
+            metadata=self._mapped(each, each.metadata),
             provenance=self._provenance(each, revision),
             capture_surface=f"{SURFACE}:{self.target.adapter}",
+            **self._scope(each),
         )
-        draft, capture = unchecked_draft(fields, self.place, self.tx.now)
-        return replace(draft, id=of_id), capture
+        more = each.exported
+        if more is None or more.capture is None:
+            draft, capture = unchecked_draft(fields, self.place, self.tx.now)
+            return replace(draft, id=of_id), capture
+        told = more.capture
+        fields = fields.model_copy(update={"agent_id": told.agent_id, "diary": told.agent_id is not None})
+        draft, capture = unchecked_draft(fields, writable_memory(self.call.caller, scope_of(fields)), self.tx.now)
+        provenance = told.provenance | {IMPORTED: fields.provenance}
+        said = {name: getattr(told, name) for name in ("source_id", "capture_surface", "captured_at", "review_state")}
+        said["source_id"] = of_id if told.source_id == each.key else told.source_id
+        said["entity_id"] = self._mapped(each, told.entity_id) if told.entity_id in more.references else None
+        return replace(draft, id=of_id), replace(capture, provenance=provenance, **said)
 
     def _revise_memory(self, each: RecordToImport, known: Entity) -> None:
         draft, capture = self._memory(each, known.id, known.revision + 1)
@@ -239,28 +264,85 @@ class _Writing:
         said = {name: getattr(capture, name) for name in ("content_hash", "provenance", "captured_at")}
         self.tx.memories.revise_memory(changed, **said)
 
-    def _fields(self, each: RecordToImport, revision: int) -> EntityFields:
-        place: JsonObject = {"memory_scope": self.target.memory_scope, "scope_key": self.target.scope_key}
-        if self.target.memory_scope == "project":
-            place = {"project_id": self.target.scope_key}
-        return EntityFields.model_validate(
-            {
-                "name": each.name[:NAME_LIMIT] or each.origin.path[-NAME_LIMIT:],
-                "content": each.content,
-                "entity_type": each.entity_type,
-                "tags": each.tags,
-                "metadata": each.metadata | {IMPORTED: self._provenance(each, revision)} | place,
-            }
-        )
+    def _entity(self, each: RecordToImport, of_id: str, revision: int = 1) -> tuple[EntityDraft, EntityFields]:
+        more, metadata, place = each.exported, self._mapped(each, each.metadata), self._scope(each)
+        told: JsonObject = {
+            "name": each.name[:NAME_LIMIT] or each.origin.path[-NAME_LIMIT:],
+            "content": each.content,
+            "entity_type": each.entity_type,
+            "tags": [*each.tags],
+            "metadata": metadata | {IMPORTED: self._provenance(each, revision)} | place,
+        }
+        if more is not None:
+            told |= more.model_dump(mode="json", include={"description", "category", "languages"})
+        fields = EntityFields.model_validate(told)
+        draft = draft_of(self.call.caller, fields, _GivenIds([of_id]))
+        if more is None:
+            return draft, fields
+        # A record may be in a project without this field, or name one that is gone.
+        named = {"project_id": metadata["project_id"]} if "project_id" in metadata else {}
+        kept = {name: value for name, value in draft.metadata.items() if name != "project_id"} | named
+        is_for_members = more.for_members and draft.memory_scope == "project" and each.entity_type != "project"
+        visibility = members_key(draft.scope_key or "") if is_for_members else draft.visibility
+        return replace(draft, metadata=kept, source_file=more.source_file, visibility=visibility), fields
+
+    def _scope(self, each: RecordToImport) -> dict[str, Any]:
+        """Return the scope of a record: the target's, of an exported one the narrower of the target's and its own."""
+        more, target = each.exported, self.target.memory_scope
+        inside = self.target.scope_key if target == "project" else None
+        place = without_none({"memory_scope": target, "scope_key": self.target.scope_key, "project_id": inside})
+        if more is None:
+            return place
+        if each.entity_type == "project":
+            if target not in ("private", "organization"):
+                raise InvalidRequest("A project is imported into the organization, or for the caller alone.")
+            return {"memory_scope": "private"} if target == "private" else {}
+        project = inside or (more.project_id and record_id(self.target, more.project_id))
+        if more.memory_scope == "project" and target == "organization":
+            return {"memory_scope": "project", "project_id": project} if project else {"memory_scope": "private"}
+        is_open = more.memory_scope in ("organization", "public", "project")
+        return (place if is_open else {"memory_scope": "private"}) | ({"project_id": project} if project else {})
+
+    def _mapped(self, each: RecordToImport, value: JsonValue) -> Any:
+        if not each.exported or not each.exported.references:
+            return value
+        if isinstance(value, str):
+            return record_id(self.target, value) if value in each.exported.references else value
+        if isinstance(value, dict):
+            return {name: self._mapped(each, inner) for name, inner in value.items()}
+        return [self._mapped(each, inner) for inner in value] if isinstance(value, list) else value
+
+    def _take_back(self, drafts: Sequence[tuple[EntityDraft, ExportedChunk | None]]) -> None:
+        """Store exported entities, whose relations and workflow come with the export."""
+        plain: JsonObject = {"mode": "async"}
+        for entity in self.tx.records.create_entities([(draft, plain) for draft, place in drafts if place is None]):
+            require_entry(self.call.caller, entity)
+            grant_project(self.tx, entity)
+            audit_project(self.tx, self.call, "project.create", entity, None)
+        for draft, place in drafts:
+            if place is not None:
+                self._take_back_chunk(draft, place)
+
+    def _take_back_chunk(self, draft: EntityDraft, place: ExportedChunk) -> None:
+        source_id, document_id = (record_id(self.target, each) for each in (place.source_id, place.document_id))
+        source = self.tx.records.entity(source_id)
+        if source is None:
+            raise NotFound(f"The source {place.source_id} of a document is not there.")
+        require_writable(self.call.caller, source)
+        with suppress(Conflict):  # Another chunk has brought it.
+            self.tx.records.add_document(Document(document_id, source_id, place.url, place.title, place.content_hash))
+        path = tuple(place.heading_path)
+        chunk = Chunk(draft.id, document_id, source_id, place.chunk_index, place.chunk_type, path)
+        self.tx.records.add_chunk(chunk, replace(draft, visibility=source.visibility))
 
     def _revise_entity(self, each: RecordToImport, known: Entity) -> None:
         caller = self.call.caller
-        draft = draft_of(caller, self._fields(each, known.revision + 1), _GivenIds([known.id]))
+        draft, _ = self._entity(each, known.id, known.revision + 1)
         self._require_right(draft)
         require_writable(caller, known)
-        kept = {name: getattr(draft, name) for name in ("name", "content", "tags", "metadata")}
+        kept = {name: getattr(draft, name) for name in _COMPARED}
         require_entry(caller, replace(known, **kept))
-        self.tx.records.update_entity(known.id, lambda now: replace(now, **kept))
+        grant_project(self.tx, self.tx.records.update_entity(known.id, lambda now: replace(now, **kept)))
 
     def _require_right(self, draft: EntityDraft) -> None:
         for memory_id in rejected_among(self.tx, [draft]).values():
@@ -273,18 +355,20 @@ class _Writing:
             "source": self.target.source,
             "fingerprint": _fingerprint(each),
         }
-        return told | {"revision": revision} | place
+        original = {} if each.exported is None else each.exported.original
+        return original | told | {"revision": revision} | place
 
 
 def _fingerprint(each: RecordToImport) -> str:
-    return content_hash("\0".join((each.name, each.content, *each.tags)))
+    more = () if each.exported is None else (each.model_dump_json(include={"metadata", "exported"}),)
+    return content_hash("\0".join((each.name, each.content, *each.tags, *more)))
 
 
-def _relate(writing: _Writing, request: KeepRecordsRequest) -> None:
-    tx, batch = writing.tx, writing.batch
+def _relate(writing: _Writing, given: Screened) -> None:
+    tx, batch, request = writing.tx, writing.batch, given.request
     ends = {key: record_id(writing.target, key) for each in request.relations for key in (each.source, each.target)}
     there = tx.records.entities(ends.values()) if ends else {}
-    for each in request.relations:
+    for number, each in enumerate(request.relations):
         source, other = there.get(ends[each.source]), there.get(ends[each.target])
         if source is None or other is None:
             batch.count("skipped_count")
@@ -294,9 +378,18 @@ def _relate(writing: _Writing, request: KeepRecordsRequest) -> None:
         name = each.relationship.upper()
         known = name in RELATIONSHIP_TYPES
         provenance: JsonObject = {"from": SURFACE, "import_id": writing.target.id, "relationship": each.relationship}
-        link = Link(source, name if known else RELATED, other.id, "relations", provenance=provenance)
+        if each.provenance is not None:
+            provenance = {"from": SURFACE, **each.provenance}
+        link = Link(source, name if known else RELATED, other.id, "relations", (), provenance, each.fact)
+        link = link._replace(valid_at=each.valid_at, invalid_at=each.invalid_at)
+        key = relation_key(number)
         try:
-            record(tx, writing.call.caller, [link])
+            if key in given.wrong:
+                raise InvalidRequest(given.wrong[key])
+            (recorded,) = record(tx, writing.call.caller, [link])
+            if recorded.is_new and key in given.leaking:
+                batch.count("credential_count")
+                batch.exposed.append(source.id)
         except EngrainError as error:
             batch.count("error_count")
             batch.lists["errors"].append({"key": each.source, "reason": error.message})

@@ -3,16 +3,16 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 from pydantic_core import to_json
 
 from auth.policy import MemoryScope
-from stores.records import JsonObject
+from stores.records import JsonObject, ReviewState
 from stores.source_imports import ImportStatus, SourceImport
 from tools.frame.operation import Filters, Request, Result
-from tools.records.entity_models import EntityId, Labels
+from tools.records.entity_models import Description, EntityId, Label, Labels
 from tools.records.entity_types import EntityType
-from tools.records.memory_models import MemoryTitle, RawContent
+from tools.records.memory_models import RAW_CONTENT_LIMIT, MemoryTitle, SourceId, Surface
 
 AT_ONCE = 1_000
 BATCH = 100
@@ -71,16 +71,60 @@ class PlaceInSource(Request):
     end: int | None = Field(None, ge=0, description="Byte after the last.")
 
 
+class ExportedCapture(Request):
+    """Origin and review state of a raw memory."""
+
+    source_id: SourceId = Field(description="Where it came from, in the sender's words.")
+    capture_surface: Surface = Field(description="What captured it.")
+    captured_at: AwareDatetime = Field(description="When it was said.")
+    provenance: JsonObject = Field({}, description="How it came to be.")
+    agent_id: Label | None = Field(None, description="Whose diary it is in.")
+    review_state: ReviewState = Field("pending", description="Its state of review.")
+    entity_id: Key | None = Field(None, description="Key of the record that was made of it.")
+
+
+class ExportedChunk(Request):
+    """Place of a chunk in a document."""
+
+    source_id: Key = Field(description="Key of the source.")
+    document_id: Key = Field(description="Id of the document.")
+    url: Text = Field(description="Address of the document.")
+    title: Annotated[str, StringConstraints(max_length=2_000)] = Field("", description="Title of the document.")
+    content_hash: Annotated[str, StringConstraints(max_length=100)] = Field("", description="Hash of the document.")
+    chunk_index: int = Field(ge=0, le=2**31 - 1, description="Its place, from 0.")
+    chunk_type: Label = Field(description="`heading`, `paragraph`, …")
+    heading_path: list[str] = Field([], description="Headings above it.")
+
+
+class ExportedFields(Request):
+    """Further fields of a record that Engrain exported."""
+
+    description: Description = Field("", description="Short description.")
+    category: Label | None = Field(None, description="Category.")
+    languages: Labels = Field([], description="Programming languages.")
+    source_file: Annotated[str, StringConstraints(max_length=2_000)] | None = Field(None, description="Its file.")
+    memory_scope: MemoryScope = Field("private", description="Its scope; it is never made wider.")
+    for_members: bool = Field(False, description="Whether it is for those with a role in its project.")
+    project_id: Key | None = Field(None, description="Key of its project.")
+    references: list[Key] = Field([], description="Keys in `metadata` and `capture` that become the new ids.")
+    original: JsonObject = Field({}, description="What cannot be set: kept as `imported`.")
+    capture: ExportedCapture | None = Field(None, description="For a raw memory.")
+    chunk: ExportedChunk | None = Field(None, description="For a chunk of a document.")
+
+
 class RecordToImport(Request):
     """One record of a source."""
 
     key: Key = Field(description="Identity in the source; a known one is not imported twice.")
     name: MemoryTitle = Field("", description="Title.")
-    content: RawContent = Field(description="Text, kept verbatim.")
+    content: Annotated[str, StringConstraints(max_length=RAW_CONTENT_LIMIT)] = Field(
+        description="Text, kept verbatim; of a raw memory not empty."
+    )
     entity_type: EntityType | Literal["raw_memory"] = Field("raw_memory", description="A raw memory, or which entity.")
     tags: Labels = Field([], description="Labels to browse by.")
     metadata: JsonObject = Field({}, description="`captured_at`, `thread_id`, `speaker`, `participants`, `labels`, …")
     origin: PlaceInSource = Field(description="Where it stands in the source.")
+    exported: ExportedFields | None = Field(None, description="Further fields, for the format `engrain`.")
 
 
 class RelationToImport(Request):
@@ -89,6 +133,10 @@ class RelationToImport(Request):
     source: Key = Field(description="Key of the record that it starts at.")
     relationship: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(description="Its type.")
     target: Key = Field(description="Key of the record that it leads to.")
+    fact: Annotated[str, StringConstraints(max_length=2_000)] = Field("", description="The fact in a sentence.")
+    valid_at: AwareDatetime | None = Field(None, description="Since when it is true. Default: now.")
+    invalid_at: AwareDatetime | None = Field(None, description="Until when it was true.")
+    provenance: JsonObject | None = Field(None, description="Who says so; without it, the import.")
 
 
 class SkippedPart(Request):

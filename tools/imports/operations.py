@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import TypeVar, cast
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.visibility import private_key
@@ -16,7 +16,7 @@ from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
 from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
-from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of
+from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, relation_key
 from tools.imports.models import (
     AdaptersView,
     AdapterView,
@@ -25,6 +25,7 @@ from tools.imports.models import (
     KeepRecordsRequest,
     ListImportsRequest,
     RecordToImport,
+    RelationToImport,
     SourceImportView,
     StartImportRequest,
     import_view,
@@ -33,6 +34,7 @@ from tools.runtime.events import Event
 from tools.runtime.threads import in_thread
 
 EVENT = "source_import_updated"
+Part = TypeVar("Part", RecordToImport, RelationToImport)
 
 
 def list_import_adapters(_app: App, _call: Call, _request: Request) -> AdaptersView:
@@ -120,16 +122,20 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
 
 
 def _screened(app: App, request: KeepRecordsRequest) -> Screened:
-    records, wrong, leaking = list[RecordToImport](), dict[str, str](), list[str]()
-    for each in request.records:
+    wrong, leaking = dict[str, str](), list[str]()
+
+    def looked_at(key: str, each: Part) -> Part:
         try:
             kept, warnings = screened(OPERATIONS[0], each, app.settings.secrets)
         except ValidationFailed as refused:
-            wrong[each.key] = refused.message
-            kept, warnings = each, []
-        records.append(cast("RecordToImport", kept))
-        leaking += [each.key] if warnings else []
-    return Screened(request.model_copy(update={"records": records}), wrong, leaking)
+            wrong[key] = refused.message
+            return each
+        leaking.extend([key] if warnings else [])
+        return cast("Part", kept)
+
+    records = [looked_at(each.key, each) for each in request.records]
+    relations = [looked_at(relation_key(number), each) for number, each in enumerate(request.relations)]
+    return Screened(request.model_copy(update={"records": records, "relations": relations}), wrong, leaking)
 
 
 async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
@@ -221,11 +227,14 @@ OPERATIONS = (
     mutation(
         start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), roles=WRITERS, events=(EVENT,)
     ),
-    mutation(
-        keep_import_records,
-        Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
-        roles=WRITERS,
-        events=(EVENT, "raw_capture_changed", "entity_created"),
+    replace(
+        mutation(
+            keep_import_records,
+            Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
+            roles=WRITERS,
+            events=(EVENT, "raw_capture_changed", "entity_created"),
+        ),
+        unscreened=frozenset({"relations"}),
     ),
     mutation(
         resume_import, Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), roles=WRITERS, events=(EVENT,)

@@ -31,6 +31,8 @@ class ImportedRecord:
     tags: tuple[str, ...] = ()
     metadata: JsonObject = field(default_factory=dict)
     """`captured_at` and `occurred_at` (ISO 8601), `thread_id`, `ordinal`, `speaker`, `participants`, `labels`, …"""
+    exported: JsonObject | None = None
+    """Further fields of a record that Engrain exported: `ExportedFields` in `models.py`. Such records come uncut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,10 @@ class ImportedRelation:
     relationship: str
     target: str
     origin: Origin
+    fact: str = ""
+    valid_at: str | None = None
+    invalid_at: str | None = None
+    provenance: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

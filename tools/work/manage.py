@@ -11,20 +11,12 @@ from pydantic import Field, StringConstraints
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.crawling.operations import CrawlRequest, CrawlStarted, SyncRequest, crawl_source, sync_source
+from tools.crawling import operations as crawling
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
 from tools.frame.parsing import parse
+from tools.governance import review
 from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
-from tools.governance.review import (
-    Decided,
-    DecideRequest,
-    ListReviewRequest,
-    ReviewQueue,
-    Verb,
-    decide_review,
-    list_review,
-)
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
@@ -64,11 +56,16 @@ ACTIONS: Mapping[str, Action] = {
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
     "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
     "correct_memory": Action(CorrectionRequest, "source_id", correct_memory),
-    "crawl": Action(CrawlRequest, "", crawl_source),
-    **dict.fromkeys(("sync", "refresh"), Action(SyncRequest, "source_id", sync_source)),
-    "review": Action(ListReviewRequest, "", list_review),
-    **{verb: Action(DecideRequest, "item_id", decide_review, {"verb": verb}) for verb in get_args(Verb)},
+    "crawl": Action(crawling.CrawlRequest, "", crawling.crawl_source),
+    **dict.fromkeys(("sync", "refresh"), Action(crawling.SyncRequest, "source_id", crawling.sync_source)),
+    "review": Action(review.ListReviewRequest, "", review.list_review),
+    **{
+        verb: Action(review.DecideRequest, "item_id", review.decide_review, {"verb": verb})
+        for verb in get_args(review.Verb)
+    },
 }
+ALL = Action(crawling.SyncAllRequest, "", crawling.sync_all_sources)
+"""`refresh` without an `entity_id`."""
 ABSENT: Mapping[str, str] = {
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
@@ -84,7 +81,7 @@ class ManageRequest(Request):
     entity_id: EntityId | None = Field(
         None,
         description="Id of the task or epic; for prioritize, suggest and detect_cycles of the epic or project; for "
-        "sync and refresh of the source.",
+        "sync and refresh of the source; refresh without it means all sources.",
     )
     data: JsonObject | None = Field(
         None,
@@ -96,7 +93,7 @@ class ManageRequest(Request):
         "prioritize: limit. suggest: assignee, limit. correct_memory (raw memory): action (wrong, stale, duplicate, "
         "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, metadata, "
         "duplicate_of_source_id. review: kind, limit. edit: content. "
-        "crawl: url, source_name, project, depth, pages, include, exclude (paths). "
+        "crawl: url, source_name, project, depth, pages, include, exclude (paths). refresh of all: project. "
         "Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
@@ -123,6 +120,8 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     """
     if (action := ACTIONS.get(request.action)) is None:
         return _unknown(app, request)
+    if request.entity_id is None and request.action == "refresh":
+        action = ALL
     if request.entity_id is None and action.key:
         raise _misused("entity_id", f"entity_id is required for {request.action}.", "id of a task or epic")
     given = request.data or {}
@@ -138,7 +137,8 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     return _managed(app, request, done)
 
 
-Done = WorkDone | NoteView | Advice | CorrectionView | Decided | ReviewQueue | CrawlStarted
+Crawl = crawling.CrawlStarted | crawling.SyncsStarted
+Done = WorkDone | NoteView | Advice | CorrectionView | review.Decided | review.ReviewQueue | Crawl
 
 
 def _managed(app: App, request: ManageRequest, done: Done) -> Managed:

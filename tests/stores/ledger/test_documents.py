@@ -33,7 +33,7 @@ def test_a_chunk_knows_its_document_and_its_source(ledger: Ledger) -> None:
     create(ledger, draft("plain"))
     add_chunks(ledger, 2)
     assert ledger.records.chunks(ORG, ["d1-c1", "plain", "absent"]) == {
-        "d1-c1": ChunkPlace(chunk(1), PAGE.url, PAGE.title, "The Docs", "https://docs.example")
+        "d1-c1": ChunkPlace(chunk(1), PAGE.url, PAGE.title, "The Docs", "https://docs.example", PAGE.content_hash)
     }
     entity = ledger.records.entity(ORG, "d1-c1")
     assert (entity.source_id, entity.content) == ("s1", "text 1")

@@ -132,10 +132,12 @@ async def test_a_sitemap_names_the_pages(owner: Person, pages: TestSite) -> None
     )
     bomb = b'<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
     named = f"<urlset><url><loc> {where}/p?a=1&amp;b=2 </loc></url><url><loc>http://127.0.0.2/</loc></url></urlset>"
+    named += f"<loc>\n<![CDATA[ {where}/q ]]></loc><loc></loc><loc>{' ' * 5_000}"
     pages.pages["/one.xml"] = Answer(bomb + named.encode(), "text/xml")
     pages.page("/p?a=1&b=2", "<p>Words.</p>" + linked("/other"))
+    pages.page("/q", "<p>Quoted.</p>")
     job = await crawled(owner, f"{where}/sitemap.xml")
-    assert (job["result"]["pages"], set(await texts(owner))) == (1, {"/p?a=1&b=2"})
+    assert (job["result"]["pages"], set(await texts(owner))) == (2, {"/p?a=1&b=2", "/q"})
 
 
 async def test_what_cannot_be_read_is_named_and_stops_nothing(owner: Person, pages: TestSite) -> None:
@@ -162,10 +164,10 @@ async def test_what_cannot_be_read_is_named_and_stops_nothing(owner: Person, pag
     assert (found["/key"], result["credentials"]) == (["password = [redacted]"], 1)
 
 
-@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "2130706434", "0"])
-async def test_private_addresses_are_not_called(owner: Person, host: str) -> None:
-    job = await crawled(owner, f"http://{host}:9/")
-    assert (job["status"], "private network" in job["error"]) == ("failed", True)
+@pytest.mark.parametrize("host", ["127.0.0.2", "[::1]", "[::ffff:10.0.0.1]", "2130706434", "0", "169.254.169.254"])
+async def test_private_addresses_are_refused(owner: Person, host: str) -> None:
+    await owner.refused("crawl_source", Forbidden, url=f"http://{host}:9/", match="private network")
+    assert (await owner.call("list_entities", entity_type="source"))["entities"] == []
 
 
 async def test_a_name_that_leads_elsewhere_later_is_not_followed(
@@ -175,8 +177,10 @@ async def test_a_name_that_leads_elsewhere_later_is_not_followed(
     pages.page("/a", "<p>Words.</p>")
     numbers = iter(["127.0.0.1", "127.0.0.1", "10.0.0.1"])
 
-    async def resolve(host: str, port: int, **_: Any) -> list[Any]:
+    async def resolve(host: str, port: int, *, flags: int, **_: Any) -> list[Any]:
         assert host == "docs.example"
+        if flags:
+            raise OSError("no number")
         return [(None, None, None, None, (next(numbers), port))]
 
     monkeypatch.setattr(anyio, "getaddrinfo", resolve)
@@ -265,6 +269,31 @@ async def test_agents_crawl_with_manage(owner: Person, pages: TestSite) -> None:
         assert again["data"]["job_id"] == done["data"]["job_id"]
     await worked(owner.app, "sync_source")
     assert set(await texts(owner)) == {"/"}
+    every = await owner.call("manage", action="refresh", data={"project": "docks"})
+    assert [each["job_id"] for each in every["data"]["jobs"]] == [done["data"]["job_id"]]
+    await worked(owner.app, "sync_source")
+
+
+async def test_all_sources_are_crawled_again(owner: Person, member: Person, pages: TestSite) -> None:
+    pages.page("/", GUIDE)
+    pages.page("/a", GUIDE)
+    mine = await owner.call("create_entity", name="P", entity_type="project", metadata={"visibility": "private"})
+    hidden = await crawled(owner, f"{pages.address}/a", project=mine["id"])
+    shown = await crawled(owner, pages.address)
+    page = [{"url": "a.md", "content": "Words."}]
+    await owner.call("ingest_documents", source_name="D", source_url="file:///docs", documents=page)
+    for who, project, jobs in (
+        (owner, {}, {hidden["job_id"], shown["job_id"]}), (owner, {"project": mine["id"]}, {hidden["job_id"]}),
+        (member, {}, {shown["job_id"]}),
+    ):  # fmt: skip
+        started = await who.call("sync_all_sources", **project)
+        assert {each["job_id"] for each in started["jobs"]} == jobs
+        assert started["message"].startswith(f"{len(jobs)} source")
+    await member.refused("sync_all_sources", NotFound, project=mine["id"])
+    await worked(owner.app, "sync_source")
+    for job in (hidden, shown):
+        again = await owner.call("get_job", job_id=job["job_id"])
+        assert (again["function"], again["status"]) == ("sync_source", "complete")
 
 
 async def test_what_is_no_page_or_was_not_crawled_is_refused(owner: Person, pages: TestSite) -> None:

@@ -83,6 +83,8 @@ def test_html_becomes_markdown_without_menus() -> None:
         ("https://x.org/a", "text/plain; charset=shift_jis", "日本".encode("shift_jis"), "日本"),
         ("a.txt", "", "Wörter".encode("utf-16"), "Wörter"),
         ("a.txt", "text/plain; charset=nonsense", "Wörter".encode("latin-1"), "Wörter"),
+        ("a.txt", "text/plain; charset=punycode", b"abc-" + b"a" * 500_000, "abc-aaa"),
+        ("a.html", "text/html; charset=ascii", '<meta charset="koi8-r"><p>мир'.encode("koi8-r"), "мир"),
         ("a.html", "", '<meta charset="koi8-r"><p>мир'.encode("koi8-r"), "мир"),
         ("a.html", "", b"<p>a</i></p></div><b><p>b<![foo<p>c", "a\n\nb"),
         ("a.html", "", b"<div>" * 5000 + b"deep", "deep"),

@@ -130,6 +130,28 @@ async def test_credentials_are_kept_replaced_or_refused_record_by_record(
     assert (await owner.call("list_review", kind="secret"))["items"] == []
 
 
+@pytest.mark.parametrize("policy", ["warn", "redact", "refuse"])
+async def test_credentials_in_facts_are_kept_replaced_or_refused_fact_by_fact(owner: Person, policy: str) -> None:
+    settings = owner.app.settings.model_copy(update={"secrets": policy})
+    owner = replace(owner, app=replace(owner.app, settings=settings))
+    ends = {"source": "a", "target": "b", "provenance": {"from": "relations"}}
+    facts = [
+        {**ends, "relationship": name, "fact": fact}
+        for name, fact in (("REQUIRES", "password = hunter2secret"), ("BLOCKS", "A waits for b."))
+    ]
+    notes = [said(each, each, entity_type="note") for each in "ab"]
+    done = await sent(owner, await begun(owner), *notes, relations=facts)
+    counts = done["progress"]
+    assert (counts["error_count"], counts["credential_count"]) == ((1, 0) if policy == "refuse" else (0, 1))
+    assert (await owner.call("list_review", kind="secret"))["items"] == [], "there is no credential in the records"
+    (note,) = [each for each in (await owner.call("list_entities"))["entities"] if each["content"] == "a"]
+    kept = (await owner.call("list_relations", entity_id=note["id"]))["relations"]
+    assert ("hunter2secret" in str(kept), "[redacted]" in str(kept)) == (policy == "warn", policy == "redact")
+    assert len(kept) == (1 if policy == "refuse" else 2)
+    again = await sent(owner, await begun(owner), relations=facts)
+    assert again["progress"]["credential_count"] == counts["credential_count"], "asked once"
+
+
 async def test_only_its_starter_sees_an_import_and_an_ended_one_takes_nothing(owner: Person, member: Person) -> None:
     import_id = await begun(owner)
     refusal = await member.refused("source_import", Forbidden, import_id=import_id)

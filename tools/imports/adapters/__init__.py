@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from tools.imports.adapters import agents, chats, json_lines, mail, markdown
+from tools.imports.adapters import agents, chats, engrain, json_lines, mail, markdown
 from tools.imports.adapters.base import Format, beginning, by_line
 from tools.imports.files import SourceFile, SourceFiles
 from tools.imports.records import Item
@@ -28,6 +28,7 @@ def _history(file: SourceFile) -> Iterator[Item]:
 # Where several formats fit, the first is taken.
 _FORMATS = (
     Format("git", "History of a Git repository, by the first parents of HEAD", _repository, _history),
+    Format("engrain", "Export of Engrain, taken back whole", beginning(engrain.HEAD), engrain.export),
     Format("claude-code", "Sessions of Claude Code (~/.claude/projects)",
            beginning(rb'"(?:parentUuid|leafUuid|isSnapshotUpdate)"\s*:', r"\.jsonl$"), by_line(agents.claude_code)),
     Format("codex", "Sessions of Codex (~/.codex/sessions)",

@@ -86,7 +86,7 @@ class Format:
                     if len(keys) >= KEYS:
                         keys.clear()
                     keys.add(hash(item.key))
-                    yield from fitted(item)
+                    yield from fitted(item) if item.exported is None else (item,)
         except READ_ERRORS as error:
             yield unread(Origin(file.name), error)
 

@@ -1,8 +1,10 @@
 """Markdown notes, such as an Obsidian vault, and the instruction files of coding agents."""
 
+import json
 import posixpath
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import unquote
 
 from stores.records import JsonObject
@@ -115,6 +117,9 @@ def _several(value: object) -> list[str]:
 
 def _bare(value: str) -> str:
     value = value.strip()
+    if value.startswith('"'):
+        with suppress(ValueError):
+            return str(json.loads(value))
     return value[1:-1] if len(value) > 1 and value[0] in "\"'" and value[-1] == value[0] else value
 
 
