@@ -1,21 +1,45 @@
 """Interface of an index. Indexes are derived from the ledger and may be lost."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol, Self
 
 from stores.records import Entity, Position, Relation
+
+
+class Item(NamedTuple):
+    """Record that changed; None where it is gone."""
+
+    kind: Literal["entity", "relation"]
+    id: str
+    record: Entity | Relation | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
     """Current state of changed records up to `position`. Applying it is idempotent."""
 
-    entities: Sequence[Entity]
-    deleted_entities: Sequence[str]
-    relations: Sequence[Relation]
-    deleted_relations: Sequence[str]
+    items: Sequence[Item]
     position: Position
+
+    @classmethod
+    def of(cls, records: Iterable[Entity | Relation], position: Position) -> Self:
+        items = [
+            Item("entity", each.id, each) if isinstance(each, Entity) else Item("relation", each.id, each)
+            for each in records
+        ]
+        return cls(items, position)
+
+    @property
+    def entities(self) -> list[Entity]:
+        return [each.record for each in self.items if isinstance(each.record, Entity)]
+
+    @property
+    def relations(self) -> list[Relation]:
+        return [each.record for each in self.items if isinstance(each.record, Relation)]
+
+    def gone(self, kind: Literal["entity", "relation"]) -> list[str]:
+        return [each.id for each in self.items if each.kind == kind and each.record is None]
 
 
 class StoredIndex(Protocol):

@@ -16,14 +16,15 @@ _WORTH_A_LIST = 8
 
 def write(session: Session, batch: IndexBatch) -> set[str]:
     """Write a batch and its position; return the ends of all changed edges."""
-    ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
+    relations = batch.relations
+    ends = {end for relation in relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
         session.rows(schema.PUT_ENTITY, **schema.entity_values(entity))
-    for entity_id in batch.deleted_entities:
+    for entity_id in batch.gone("entity"):
         session.rows(schema.BURY_ENTITY, id=entity_id)
-    for relation in _known_relations(session, batch.relations):
+    for relation in _known_relations(session, relations):
         ends.update(_put_relation(session, relation))
-    for relation_id in batch.deleted_relations:
+    for relation_id in batch.gone("relation"):
         for source_id, target_id in session.rows(schema.FIND_LINK, id=relation_id):
             session.rows(schema.BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
             ends.update((source_id, target_id))

@@ -56,7 +56,7 @@ class GraphCache:
             copy.changed.update(ends)
             for entity in batch.entities:
                 copy.put(entity)
-            for entity_id in batch.deleted_entities:
+            for entity_id in batch.gone("entity"):
                 copy.bury(entity_id)
             is_old = len(copy.changed) > max(FEW_CHANGED, CHANGED_SHARE * len(copy))
         if is_old:

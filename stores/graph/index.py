@@ -153,7 +153,7 @@ class GraphIndex:
                 ends = write(session, batch)
             self._cache.follow(ends, batch)
         self._transactions += 1
-        self._records += _size(batch)
+        self._records += len(batch.items)
         self._worth_counting = True
         if self._transactions >= _CHECKPOINT_TRANSACTIONS or self._records >= _CHECKPOINT_RECORDS:
             self.checkpoint()
@@ -264,7 +264,3 @@ class GraphIndex:
                 session.command("ROLLBACK")
             self._sessions.renew_writer()
             raise
-
-
-def _size(batch: IndexBatch) -> int:
-    return len(batch.entities) + len(batch.deleted_entities) + len(batch.relations) + len(batch.deleted_relations)

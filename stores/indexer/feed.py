@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 from stores.errors import Unavailable
-from stores.index import IndexBatch
+from stores.index import IndexBatch, Item
 from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position
 
@@ -130,13 +130,9 @@ class Feed:
         stated = _named(changes[:taken], "relation")
         with reading():
             facts = self._ledger.relations.by_ids(self.organization_id, stated)
-        return IndexBatch(
-            entities=[entities[each] for each in named if each in entities],
-            deleted_entities=[each for each in named if each not in entities],
-            relations=[facts[each] for each in stated if each in facts],
-            deleted_relations=[each for each in stated if each not in facts],
-            position=Position(after.epoch, last.sequence, last.batch),
-        )
+        items = [Item("entity", each, entities.get(each)) for each in named]
+        items += [Item("relation", each, facts.get(each)) for each in stated]
+        return IndexBatch(items, Position(after.epoch, last.sequence, last.batch))
 
 
 def _named(changes: Sequence[Change], kind: Kind) -> list[str]:

@@ -29,9 +29,9 @@ class LexicalAdapter(FeedAdapter[LexicalIndex]):
 
     def load(self, index: LexicalIndex, around: Surroundings, admit: Admit) -> None:
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
-            admit(IndexBatch((), (), (), (), snapshot.position))
+            admit(IndexBatch((), snapshot.position))
             for page in _checked(snapshot.entities(), around):
-                admit(IndexBatch(page, (), (), (), snapshot.position))
+                admit(IndexBatch.of(page, snapshot.position))
 
 
 class GraphAdapter(FeedAdapter[GraphIndex]):
@@ -61,9 +61,9 @@ class GraphAdapter(FeedAdapter[GraphIndex]):
                 log.warning("graph_not_loaded", organization=around.organization_id, reason=describe(error))
                 index.load((), (), snapshot.position)
                 for entity_page in _checked(snapshot.entities(), around):
-                    admit(IndexBatch(entity_page, (), (), (), snapshot.position))
+                    admit(IndexBatch.of(entity_page, snapshot.position))
                 for relation_page in _checked(snapshot.relations(), around):
-                    admit(IndexBatch((), (), relation_page, (), snapshot.position))
+                    admit(IndexBatch.of(relation_page, snapshot.position))
 
 
 def _checked(pages: Iterator[list[Row]], around: Surroundings) -> Iterator[list[Row]]:

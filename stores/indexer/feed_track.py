@@ -137,14 +137,9 @@ class FeedTrack(Track[T]):
         refused = admit(index, batch, self._position, self._around.check_closing)
         if refused is None and not refusals.book:
             return
-        new = refusals.note(refused or {}, _named(batch))
+        new = refusals.note(refused or {}, {each.id for each in batch.items})
         if refused is not None:
-            index.apply(IndexBatch((), (), (), (), batch.position))
+            index.apply(IndexBatch((), batch.position))
         for each in new:
             kind, reason = refusals.book[each]
             log_refused(self._around.organization_id, self._adapter.name, kind, each, reason)
-
-
-def _named(batch: IndexBatch) -> set[str]:
-    named = {*batch.deleted_entities, *batch.deleted_relations}
-    return named.union((each.id for each in batch.entities), (each.id for each in batch.relations))

@@ -7,15 +7,14 @@ machine is short of something; both are the lane's.
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
-from stores.index import Index, IndexBatch
+from stores.index import Index, IndexBatch, Item
 from stores.indexer.feed import LedgerUnreadable
 from stores.indexer.folders import refusals_of, write
 from stores.indexer.surroundings import Interrupted, describe
-from stores.records import Entity, Position, Relation
+from stores.records import Position
 
 T = TypeVar("T")
 
@@ -69,13 +68,6 @@ def _read(file: Path) -> dict[str, Refusal]:
         return {}
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    kind: Literal["entity", "relation"]
-    id: str
-    record: Entity | Relation | None
-
-
 def admit(index: Index, batch: IndexBatch, since: Position, check: Callable[[], None]) -> Mapping[str, Refusal] | None:
     """Apply a batch; return None, or the refused records where all others are in.
 
@@ -83,20 +75,19 @@ def admit(index: Index, batch: IndexBatch, since: Position, check: Callable[[], 
     attempts. Raises what the index raised if no record is to blame.
     """
 
-    def apply(pieces: Sequence[_Piece]) -> None:
+    def apply(items: Sequence[Item]) -> None:
         check()
-        index.apply(_batch(pieces, since))
+        index.apply(IndexBatch(items, since))
 
     try:
         index.apply(batch)
     except Exception as error:
-        pieces = _pieces(batch)
-        if not pieces or is_of_the_machine(error):
+        if not batch.items or is_of_the_machine(error):
             raise
-        refused = divide(pieces, apply, describe(error))
+        refused = divide(batch.items, apply, describe(error))
         # Outdated versions go; an index that refuses that is damaged.
-        apply([replace(piece, record=None) for piece, _ in refused])
-        return {piece.id: Refusal(piece.kind, why) for piece, why in refused}
+        apply([item._replace(record=None) for item, _ in refused])
+        return {item.id: Refusal(item.kind, why) for item, why in refused}
     return None
 
 
@@ -118,22 +109,3 @@ def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str)
 
 def is_of_the_machine(error: Exception) -> bool:
     return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
-
-
-def _pieces(batch: IndexBatch) -> list[_Piece]:
-    return [
-        *(_Piece("entity", each, None) for each in batch.deleted_entities),
-        *(_Piece("relation", each, None) for each in batch.deleted_relations),
-        *(_Piece("entity", each.id, each) for each in batch.entities),
-        *(_Piece("relation", each.id, each) for each in batch.relations),
-    ]
-
-
-def _batch(pieces: Sequence[_Piece], position: Position) -> IndexBatch:
-    return IndexBatch(
-        entities=[each.record for each in pieces if isinstance(each.record, Entity)],
-        deleted_entities=[each.id for each in pieces if each.kind == "entity" and each.record is None],
-        relations=[each.record for each in pieces if isinstance(each.record, Relation)],
-        deleted_relations=[each.id for each in pieces if each.kind == "relation" and each.record is None],
-        position=position,
-    )

@@ -138,10 +138,10 @@ class PeopleWrites(Writes):
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
         """Store who may read a project; `keep_creator` keeps the creator of an existing row."""
         insertion = upsert(self._connection.dialect.name, _access)
-        changed = {
-            name: insertion.excluded[name] for name in ("visibility", *(() if keep_creator else ("creator_id",)))
-        }
-        statement = insertion.on_conflict_do_update(index_elements=list(_access.primary_key), set_=changed)
+        changed = ["visibility"] if keep_creator else ["visibility", "creator_id"]
+        statement = insertion.on_conflict_do_update(
+            index_elements=list(_access.primary_key), set_={name: insertion.excluded[name] for name in changed}
+        )
         self._run(statement, _projects.values(access, organization_id=self.organization_id))
 
     def is_open_project(self, project_id: str) -> bool:

@@ -75,7 +75,7 @@ class LexicalIndex:
 
     def apply(self, batch: IndexBatch) -> None:
         entities = {entity.id: entity for entity in batch.entities}
-        gone = {*batch.deleted_entities, *entities}
+        gone = {*batch.gone("entity"), *entities}
         searcher = self._searcher
         placed = {record_id: thread_place(entity) for record_id, entity in entities.items()}
         documents = [schema.to_document(entity, placed[record_id]) for record_id, entity in entities.items()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from stores.graph import Engine, NeighbourQuery
-from stores.index import IndexBatch
+from stores.index import IndexBatch, Item
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tests.stores import records
 from tests.stores.records import NOW
@@ -56,7 +56,13 @@ def batch(
     severed: Sequence[str] = (),
     sequence: int = 1,
 ) -> IndexBatch:
-    return IndexBatch(entities, gone, relations, severed, Position("epoch", sequence, f"batch {sequence}"))
+    items = [
+        *(Item("entity", each) for each in gone),
+        *(Item("relation", each) for each in severed),
+        *(Item("entity", each.id, each) for each in entities),
+        *(Item("relation", each.id, each) for each in relations),
+    ]
+    return IndexBatch(items, Position("epoch", sequence, f"batch {sequence}"))
 
 
 def entities(ids: Iterable[str]) -> list[Entity]:

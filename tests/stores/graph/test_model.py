@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from stores.graph import GraphIndex, Neighbour, NeighbourQuery
 from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
-from stores.index import IndexBatch
+from stores.index import IndexBatch, Item
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, NOW, entity, relation
 
@@ -143,15 +143,15 @@ def _open(folder: Path) -> GraphIndex:
 
 def _batch(changes: Iterable[Change], sequence: int) -> IndexBatch:
     last = {(type(change) is Relation or change.id.startswith("r"), change.id): change for change in changes}
-    chosen = list(last.values())
-    forgotten = [change.id for change in chosen if isinstance(change, Forget)]
-    return IndexBatch(
-        [change for change in chosen if isinstance(change, Entity)],
-        [each for each in forgotten if each.startswith("e")],
-        [change for change in chosen if isinstance(change, Relation)],
-        [each for each in forgotten if each.startswith("r")],
-        Position("epoch", sequence, f"batch {sequence}"),
-    )
+    items = [
+        Item(
+            "relation" if change.id.startswith("r") else "entity",
+            change.id,
+            None if isinstance(change, Forget) else change,
+        )
+        for change in last.values()
+    ]
+    return IndexBatch(items, Position("epoch", sequence, f"batch {sequence}"))
 
 
 def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from stores.embedding import Passage
-from stores.index import IndexBatch
+from stores.index import IndexBatch, Item
 from stores.indexer import IndexStatus
 from stores.indexer.vector_cache import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
@@ -248,8 +248,9 @@ def test_the_check_finds_what_is_missing_superfluous_or_stale_and_a_rebuild_mend
     world.settle()
     with world.indexer.indexes(ORG) as open_:
         position, state = open_.lexical.position(), open_.vectors.state()
-        open_.lexical.apply(IndexBatch((), ("a",), (), (), position))
-        open_.graph.apply(IndexBatch((), (), (), tuple(world.ledger.relations.relation_ids(ORG)), position))
+        open_.lexical.apply(IndexBatch([Item("entity", "a")], position))
+        severed = [Item("relation", each) for each in world.ledger.relations.relation_ids(ORG)]
+        open_.graph.apply(IndexBatch(severed, position))
         open_.vectors.replace([], ["b"], state)
     found = world.indexer.check(ORG)
     assert len(found) == 3

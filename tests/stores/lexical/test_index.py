@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stores.index import IndexBatch
+from stores.index import IndexBatch, Item
 from stores.language.wording import comparable, folded
 from stores.lexical import LexicalIndex, LexicalResult
 from stores.lexical.analysis import analyse, identifiers, prepare
@@ -23,7 +23,8 @@ def record(record_id: str, content: str, **changes: object) -> Entity:
 
 
 def batch(sequence: int, *entities: Entity, deleted: tuple[str, ...] = ()) -> IndexBatch:
-    return IndexBatch(entities, deleted, (), (), Position("epoch", sequence, f"batch-{sequence}"))
+    items = [*(Item("entity", each) for each in deleted), *(Item("entity", each.id, each) for each in entities)]
+    return IndexBatch(items, Position("epoch", sequence, f"batch-{sequence}"))
 
 
 def ids(result: LexicalResult) -> list[str]:
