@@ -13,7 +13,7 @@ from evals.options import Options
 from evals.results import Case, Part
 from evals.runs import Journal, Prepared
 from tools.records.entity_models import NAME_LIMIT
-from tools.reflecting.reflection import KINDS, Kind
+from tools.reflecting.reflection.finding import KINDS, Kind
 
 Split = Literal["dev", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)

@@ -10,7 +10,7 @@ from evals.reflection.run import NOTES, PAIRS, SPLITS, Label, Note, Score, note_
 from evals.results import Case
 from evals.runs import read_run
 from evals.suites import run_suite
-from tools.reflecting.reflection import extract
+from tools.reflecting.reflection.extract import extract
 
 FLOOR = {"dev": 0.82, "test": 0.68}
 

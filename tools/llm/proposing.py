@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from tools.llm.model import LanguageModel
-from tools.reflecting.reflection import KINDS
+from tools.reflecting.reflection.finding import KINDS
 from tools.reflecting.reflection.proposals import Proposal
 
 READ_LIMIT = 60_000

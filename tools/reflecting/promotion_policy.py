@@ -25,7 +25,7 @@ from tools.frame.operation import Request, Result
 from tools.memory.remember_models import Remembrance
 from tools.records.entity_models import CONTENT_LIMIT, EntityId, Label, RelatedTo
 from tools.reflecting.duplicates import Statement
-from tools.reflecting.reflection import KINDS, Kind, sensitivity_flags
+from tools.reflecting.reflection.finding import KINDS, Kind, sensitivity_flags
 from tools.reflecting.reflection.stating import as_said
 
 Read = Callable[[str], RawMemory | None]

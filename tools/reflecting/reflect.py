@@ -25,7 +25,8 @@ from tools.reflecting.reflect_candidates import (
     ties,
 )
 from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
-from tools.reflecting.reflection import KINDS, Finding, extract
+from tools.reflecting.reflection.extract import extract
+from tools.reflecting.reflection.finding import KINDS, Finding
 from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn

@@ -17,7 +17,7 @@ from tools.packs.facets import Intent
 from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
 from tools.records.linking import Target, referred, require_target
 from tools.reflecting.duplicates import OPPOSING, STATING, Known, Relationship
-from tools.reflecting.reflection import Finding, Kind
+from tools.reflecting.reflection.finding import Finding, Kind
 from tools.work.tasks import active_task
 
 NOTES_LIMIT = 500_000

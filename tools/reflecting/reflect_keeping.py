@@ -27,7 +27,7 @@ from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
 from tools.reflecting.duplicates import OPPOSING, Known
 from tools.reflecting.reflect_candidates import ReflectRequest, Setting, candidate
-from tools.reflecting.reflection import Finding
+from tools.reflecting.reflection.finding import Finding
 
 SURFACE = "reflect"
 LATELY = timedelta(minutes=1)

@@ -20,7 +20,7 @@ from tools.reflecting.promotion_policy import (
     target_objection,
 )
 from tools.reflecting.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
-from tools.reflecting.reflection import KINDS
+from tools.reflecting.reflection.finding import KINDS
 
 pytestmark = pytest.mark.anyio
 

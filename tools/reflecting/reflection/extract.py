@@ -123,7 +123,6 @@ def _finding(notes: str, span: Span, count: int) -> Finding:
         end=span.end,
         reason=span.reason,
         confidence=span.confidence,
-        tags=("reflection", span.kind),
         sensitivity_flags=sensitivity_flags(content),
         count=count,
     )

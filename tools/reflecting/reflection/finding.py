@@ -37,9 +37,12 @@ class Finding:
     end: int
     reason: str
     confidence: float
-    tags: tuple[str, ...]
     sensitivity_flags: tuple[Sensitivity, ...] = ()
     count: int = 1
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return "reflection", self.kind
 
     @property
     def place(self) -> JsonObject:

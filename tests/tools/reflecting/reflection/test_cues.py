@@ -2,9 +2,9 @@
 
 import pytest
 
-from tools.reflecting.reflection import KINDS, extract
 from tools.reflecting.reflection.cues import ROWS, Row, compile_phrase
-from tools.reflecting.reflection.finding import CEILINGS
+from tools.reflecting.reflection.extract import extract
+from tools.reflecting.reflection.finding import CEILINGS, KINDS
 
 KEPT = {
     "decision": [

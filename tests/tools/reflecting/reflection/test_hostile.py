@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tools.reflecting.reflection import contradicts, duplicates_of, extract
-from tools.reflecting.reflection.extract import SENTENCE_LIMIT
+from tools.reflecting.reflection.contradiction import contradicts
+from tools.reflecting.reflection.extract import SENTENCE_LIMIT, extract
+from tools.reflecting.reflection.similarity import duplicates_of
 
 SHORT, LONG = 20_000, 160_000
 ATTEMPTS = 5  # A busy machine disturbs one or another of them; what grows as the square fails them all.

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflecting.reflection import KINDS
-from tools.reflecting.reflection.finding import CEILINGS
+from tools.reflecting.reflection.finding import CEILINGS, KINDS
 from tools.reflecting.reflection.proposals import FLAWS, MOST, Proposal, admit
 
 NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."

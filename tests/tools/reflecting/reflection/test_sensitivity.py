@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.reflecting.reflection import extract
+from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import sensitivity_flags
 
 FLAGGED = {
