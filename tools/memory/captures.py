@@ -76,13 +76,8 @@ def list_captures(app: App, call: Call, request: ListCapturesRequest) -> Capture
         offset=request.offset,
     )
     listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
-    return CapturesView(
-        captures=_views(app, caller, listed),
-        total=total,
-        limit=request.limit,
-        offset=request.offset,
-        has_more=request.offset + request.limit < total,
-    )
+    has_more = request.offset + request.limit < total
+    return CapturesView.of(request, captures=_views(app, caller, listed), total=total, has_more=has_more)
 
 
 def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:

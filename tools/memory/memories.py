@@ -217,13 +217,8 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     exposed(app, call, "recall", shown)
     home = app.accounts.home_of(caller.user_id)
     app.ledger.audit.append_soon(recall_entry(home, call, place, [each.id for each in memories]))
-    return Recalled(
-        query=request.query,
-        limit=request.limit,
-        memories=memories,
-        policy_reason=reason,
-        degraded=ranking.degraded,
-        pending_records=pending,
+    return Recalled.of(
+        request, memories=memories, policy_reason=reason, degraded=ranking.degraded, pending_records=pending
     )
 
 

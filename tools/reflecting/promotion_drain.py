@@ -92,9 +92,8 @@ def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     counts = Counter(each.outcome for each in results)
     applied, archived = sum(each.applied for each in results), sum(each.archived for each in results)
     beyond = request.offset + len(results)
-    return Drainage(
-        dry_run=request.dry_run,
-        limit=request.limit,
+    return Drainage.of(
+        request,
         scanned_count=len(results),
         auto_promote_count=counts["auto_promote"],
         applied_count=applied,

@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.policy import admins_may_read
-from stores.exposures import Exposure, Shown
+from stores.exposures import Shown
 from stores.ledger import Cited, Citing, Claim, Transaction
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import READERS, Call, Operation, Request, Result, Route, Tool
 from tools.records.entity_models import EntityId
-from tools.search.exposure import session_of
+from tools.search.exposure import exposure_of, session_of
 
 MOST_CITED = 100
 CitedSurface = Literal["search", "recall", "context", "reflect", "task", "other"]
@@ -99,17 +99,9 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
 
 
 def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_key: str) -> None:
-    if not found.counted:
-        return
-    caller = call.caller
-    if app.exposures.on:
+    if found.counted and app.exposures.on:
         records = tuple(Shown(record_id, visibility) for record_id, visibility in found.counted.items())
-        message_key, now = app.new_id("message"), app.clock()
-        app.exposures.put(
-            Exposure(
-                caller.organization_id, caller.user_id, "citation", surface, session_key, message_key, now, records
-            )
-        )
+        app.exposures.put(exposure_of(app, call, "citation", surface, session_key, records))
 
 
 OPERATIONS = (

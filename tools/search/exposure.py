@@ -11,6 +11,7 @@ from tools.app import App
 from tools.frame.operation import Call
 
 Surface = Literal["search", "recall", "context"]
+Signal = Literal["exposure", "citation"]
 DUPLICATE = "duplicate"
 QUEUE_FULL = "queue_full"
 _OURS = re.compile(r"session_[0-9a-f]{16}")
@@ -25,19 +26,9 @@ def exposed(
     """
     if not records or not app.exposures.on:
         return {}
-    caller = call.caller
     first = {each.record_id: each for each in reversed(records)}
     kept = tuple(each for each in records if first[each.record_id] is each)
-    exposure = Exposure(
-        caller.organization_id,
-        caller.user_id,
-        "exposure",
-        surface,
-        session_of(app, call, session_key),
-        app.new_id("message"),
-        app.clock(),
-        kept,
-    )
+    exposure = exposure_of(app, call, "exposure", surface, session_of(app, call, session_key), kept)
     is_queued = app.exposures.put(exposure)
     exclusions: list[JsonObject] = [
         {"response_id": each.record_id, "reason": DUPLICATE if first[each.record_id] is not each else QUEUE_FULL}
@@ -56,6 +47,13 @@ def exposed(
         "coverage_complete": True,
         "exclusions": [*exclusions],
     }
+
+
+def exposure_of(
+    app: App, call: Call, signal: Signal, surface: str, session_key: str, records: tuple[Shown, ...]
+) -> Exposure:
+    who = (call.caller.organization_id, call.caller.user_id)
+    return Exposure(*who, signal, surface, session_key, app.new_id("message"), app.clock(), records)
 
 
 def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) -> None:

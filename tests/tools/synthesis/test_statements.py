@@ -1,4 +1,4 @@
-"""What is said of sources, and how it is held against them: pure functions, without a store."""
+"""What is said of sources, and what is missing: pure functions, without a store."""
 
 from datetime import UTC, datetime
 

@@ -227,10 +227,7 @@ ROWS: tuple[Row, ...] = (
     Row("task", FAIR, "sounds like a to-do", """
         ^ will; still missing|outstanding|pending|undone; remains to;
         missing test|tests|docs|documentation|check|handling; should|must|needs|need to? be <participle>;
-        by|until|before|due {weekday}|tomorrow|tonight|eod|eow; ticket|issue <ref>? for; same ... check
-        """),
-    Row("task", FAIR, "says what ought to be done", """
-        should <verb>
+        by|until|before|due {weekday}|tomorrow|tonight|eod|eow; ticket|issue <ref>? for; same ... check; should <verb>
         """),
     Row("idea", SURE, "puts up an idea", """
         what if; how about; idea is|was|would|to;

@@ -50,9 +50,6 @@ class Terms:
     negated: bool
     turns: frozenset[str] = frozenset()
 
-    def __len__(self) -> int:
-        return len(self.stems) + len(self.numbers)
-
 
 def terms(text: str) -> Terms:
     """Read a sentence; an even number of negations is none."""

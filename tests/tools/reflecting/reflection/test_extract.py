@@ -81,7 +81,7 @@ def test_a_limit_keeps_the_surest_in_the_order_of_the_text() -> None:
 
 
 def test_the_same_notes_give_the_same_findings_in_every_process() -> None:
-    program = f"from tools.reflecting.reflection import extract; print(extract({NOTES!r}))"
+    program = f"from tools.reflecting.reflection.extract import extract; print(extract({NOTES!r}))"
     seen = {
         subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True,
