@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from auth.grants import GRANT_LIFETIME
-from auth.grants_clients import ClientUnknown, OAuthRefused, check_redirect_uri, checked_metadata
+from auth.grants_clients import OAuthRefused, check_redirect_uri, checked_metadata
 from tests.auth.conftest import DAY, Place
 from tests.rest_bridge.oauth.flow import CALLBACK
 
@@ -48,21 +48,6 @@ def test_a_client_that_asked_for_no_refresh_tokens_has_none(place: Place) -> Non
     issued = place.redeem(place.code())
     assert issued.refresh_token is None
     assert issued.grant.expires_at == place.now + timedelta(hours=1)
-
-
-def test_a_secret_proves_a_client(place: Place) -> None:
-    described = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_basic"}
-    client, secret = place.accounts.clients.register(described)
-    assert secret is not None
-    assert place.accounts.clients.authenticate(client.id, secret) == client
-    for wrong in (None, "", secret + "x", secret[:-1]):
-        with pytest.raises(ClientUnknown):
-            place.accounts.clients.authenticate(client.id, wrong)
-    with pytest.raises(ClientUnknown):
-        place.accounts.clients.authenticate(place.client.id, "a public client has none")
-    for unknown in ("mcp_" + "x" * 24, "", "a\x00b", client.id + "x"):
-        with pytest.raises(ClientUnknown):
-            place.accounts.clients.authenticate(unknown, None)
 
 
 @pytest.mark.parametrize(
@@ -144,16 +129,3 @@ def test_a_redirect_uri_is_compared_letter_by_letter_but_for_the_port_of_loopbac
 def test_a_client_that_does_not_fit_is_not_registered(described: dict[str, Any], error: str) -> None:
     with refused(error):
         checked_metadata(described)
-
-
-def test_of_a_clients_description_only_what_is_used_is_kept() -> None:
-    kept = checked_metadata(
-        {
-            "redirect_uris": [CALLBACK, CALLBACK], "grant_types": ["refresh_token", "authorization_code", "implicit"],
-            "client_name": " Editor ", "logo_uri": "https://evil.example/track.png", "scope": "mcp api:write",
-        }
-    )  # fmt: skip
-    assert kept == {
-        "client_name": "Editor", "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none",
-        "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"], "scope": "mcp",
-    }  # fmt: skip

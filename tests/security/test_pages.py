@@ -93,6 +93,9 @@ async def test_what_a_person_granted_for_mcp_opens_no_other_surface(world: World
     for surface in ("REST", "WebSocket"):
         assert not (await world.ask(surface, bearer(token))).admitted, surface
     assert not (await world.ask("MCP", [("Host", "localhost:1"), *bearer(token)])).admitted, "it is for one address"
+    assert (await world.post("/api/auth/api-keys", {}, token)).status_code == 401
+    assert 'name="password"' in (await world.send("GET", "/login", Cookie=f"{COOKIE}={token}")).text
+    assert (await world.ask("MCP", bearer(token))).admitted, "none of it ended the grant"
 
 
 @pytest.mark.parametrize(

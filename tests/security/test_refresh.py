@@ -68,6 +68,18 @@ async def test_neither_token_nor_cookie_outlives_the_session(world: World, ada: 
     assert len(lifetimes) == 2
 
 
+async def test_a_session_that_is_over_is_not_listed_and_opens_nothing(world: World, ada: Person) -> None:
+    signed_in = await world.post("/api/auth/local/login", {"email": ada.email, "password": PASSWORD})
+    mine = bearer(signed_in.json()["access_token"])
+    await in_thread(end_at, world, ada, datetime.now(UTC))
+    for surface in SURFACES:
+        assert not (await world.ask(surface, bearer(ada.token))).admitted
+        assert (await world.ask(surface, mine)).admitted
+    assert (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).status_code == 401
+    listed = await world.send("GET", "/api/users/me/sessions", token=signed_in.json()["access_token"])
+    assert [each["is_current"] for each in listed.json()["sessions"]] == [True]
+
+
 async def test_every_login_is_a_session_of_its_own(world: World, ada: Person) -> None:
     body = {"email": ada.email, "password": PASSWORD}
     held = {"Cookie": f"engrain_access_token={ada.token}"}

@@ -23,13 +23,6 @@ async def key_of(world: World, ada: Person, *scopes: str, **fields: Any) -> str:
     return str((await world.post("/api/auth/api-keys", body, ada.token)).json()["api_key"])
 
 
-def with_scores_about(run: dict[str, Any]) -> dict[str, Any]:
-    for pack in run["source_packs"]:
-        for source in pack["sources"]:
-            source["score"] = pytest.approx(source["score"], abs=1e-3)
-    return run
-
-
 async def test_a_key_that_only_reads_is_refused_everywhere(world: World, ada: Person) -> None:
     key = await key_of(world, ada, "mcp", "api:read")
     for path in PATHS:
@@ -45,19 +38,6 @@ async def test_a_key_that_writes_is_let_in(world: World, ada: Person) -> None:
     key = await key_of(world, ada, "mcp", "api:write")
     assert [(await world.post(path, {"goal": GOAL}, key)).status_code for path in PATHS] == [200, 200]
     assert all([await agent(world, key, tool, goal=GOAL) for tool in TOOLS])
-
-
-async def test_what_is_private_shows_to_its_author_alone(owner: Person, member: Person) -> None:
-    ids = await records(owner)
-    before = with_scores_about(await plan(member, depth="deep"))
-    for kind in ("decision", "error_pattern", "document", "task"):
-        await keep(owner, f"Charge a passenger's card secretly, {kind}", kind, GOAL,
-                   metadata={"memory_scope": "private"}, related_to=[ids["decision"]])  # fmt: skip
-    await owner.call("store_raw_memory", raw_content=GOAL, title="secretly")
-    await owner.call("store_raw_memory", raw_content=GOAL, title="secretly", diary=True, agent_id="scout")
-    await caught_up(owner)
-    assert await plan(member, depth="deep") == before
-    assert "secretly" in json.dumps(await plan(owner, depth="deep"))
 
 
 async def test_what_a_team_or_project_withholds_is_counted_and_not_shown(owner: Person) -> None:

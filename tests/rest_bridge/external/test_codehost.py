@@ -8,12 +8,14 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from rest_bridge.application import build_asgi
 from tests.ledgers import user_count
 from tests.oidc_provider.harness import Browser, Provider, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND
-from tests.rest_bridge.harness import assert_envelope, client_of, opened, settings_at
+from tests.rest_bridge.harness import assert_envelope, client_of, opened, serving, settings_at
 from tools.app import App
+from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -134,33 +136,25 @@ async def test_an_account_needs_a_number(browser: Browser, provider: Provider, n
 
 
 @pytest.mark.parametrize(
-    ("place", "how", "status"),
+    ("behaviour", "status"),
     [
-        ("token", "broken", 502), ("token", "large", 502), ("token", 503, 503), ("user", "list", 502),
-        ("user", "compressed", 502), ("user", 401, 502), ("user", 500, 503), ("emails", "broken", 502),
-        ("emails", "text", 502), ("emails", 429, 503),
+        ({"at": {"token": "broken"}}, 502), ({"at": {"token": "large"}}, 502), ({"at": {"token": 503}}, 503),
+        ({"at": {"user": "list"}}, 502), ({"at": {"user": "compressed"}}, 502), ({"at": {"user": 401}}, 502),
+        ({"at": {"user": 500}}, 503), ({"at": {"emails": "broken"}}, 502), ({"at": {"emails": "text"}}, 502),
+        ({"at": {"emails": 429}}, 503), ({"token": {"access_token": None}}, 502),
+        ({"token": {"access_token": ["a"]}}, 502), ({"token": {"access_token": "a\nb"}}, 502),
+        ({"token": {"error": "bad_verification_code", "access_token": None}}, 401),
+        ({"token": {"error": "<b>", "access_token": None}}, 401),
     ],
     ids=str,
 )  # fmt: skip
-async def test_code_host_failures(
-    browser: Browser, provider: Provider, place: str, how: str | int, status: int
+async def test_what_a_code_host_may_answer_instead(
+    browser: Browser, provider: Provider, behaviour: dict[str, Any], status: int
 ) -> None:
-    provider.behave(**somebody(), at={place: how})
-    code = "provider_unavailable" if status == 503 else "provider_answer_invalid"
-    assert_envelope(await browser.sign_in(LOGIN), status, code)
-
-
-@pytest.mark.parametrize("token", [{"error": "bad_verification_code"}, {"error": "<b>"}], ids=str)
-async def test_a_code_that_is_refused(browser: Browser, provider: Provider, token: dict[str, Any]) -> None:
-    provider.behave(token={**token, "access_token": None})
-    body = assert_envelope(await browser.sign_in(LOGIN), 401, "codehost_sign_in_refused")
+    codes = {401: "codehost_sign_in_refused", 502: "provider_answer_invalid", 503: "provider_unavailable"}
+    provider.behave(**somebody(), **behaviour)
+    body = assert_envelope(await browser.sign_in(LOGIN), status, codes[status])
     assert "<b>" not in body["message"]
-
-
-@pytest.mark.parametrize("token", [{"access_token": None}, {"access_token": ["a"]}, {"access_token": "a\nb"}], ids=str)
-async def test_an_answer_without_an_access_token(browser: Browser, provider: Provider, token: dict[str, Any]) -> None:
-    provider.behave(token=token)
-    assert_envelope(await browser.sign_in(LOGIN), 502, "provider_answer_invalid")
 
 
 async def test_what_is_asked_of_the_code_host(browser: Browser, provider: Provider) -> None:
@@ -200,9 +194,6 @@ async def test_nobody_signs_up_where_signing_up_is_switched_off(browser: Browser
     await browser.sign_in(LOGIN)
     off = {"signup_enabled": False, "local_auth_enabled": False}
     closed = replace(app, settings=app.settings.model_copy(update=off))
-    from tests.rest_bridge.harness import serving
-    from tools.catalogue import OPERATIONS
-
     async with serving(closed, OPERATIONS) as port:
         there = Browser(browser.client, f"http://127.0.0.1:{port}")
         assert (await there.sign_in(LOGIN)).status_code == 302
@@ -215,8 +206,6 @@ async def test_nobody_signs_up_where_signing_up_is_switched_off(browser: Browser
 
 @pytest.mark.parametrize("path", [LOGIN, f"{LOGIN}/callback", f"{LOGIN}/callback?code=x&state=y"])
 async def test_without_settings_there_is_no_code_host(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
-    from rest_bridge.application import build_asgi
-
     async with opened(settings_at(tmp_path_factory.mktemp("bare"))) as app, client_of(build_asgi(app)) as client:
         assert_envelope(await client.get(path), 404, "codehost_not_configured")
         assert (await client.get("/api/auth/providers")).json()["providers"] == []

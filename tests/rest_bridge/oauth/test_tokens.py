@@ -15,7 +15,7 @@ from rest_bridge.oauth.endpoint import BODY_LIMIT
 from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.people import Person, person
-from tests.rest_bridge.harness import BASE, Clock, assert_envelope, client_of, opened, settings_at
+from tests.rest_bridge.harness import BASE, Clock, client_of, opened, settings_at
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
 from tools.app import App
 from tools.runtime.threads import in_thread
@@ -130,26 +130,6 @@ async def test_a_viewers_client_only_reads(flow: Flow, app: App, ann: Person) ->
     assert (await flow.call(token)).json()["result"]["isError"] is False
     refused = await flow.call(token, "add", title="Rule", content="Tabs.", entity_type="rule")
     assert refused.json()["result"]["isError"] is True
-
-
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", "/api/entities"), ("POST", "/api/search"), ("GET", "/api/auth/me"), ("GET", "/api/users/me/sessions"),
-        ("POST", "/api/auth/api-keys"), ("DELETE", "/api/users/me"), ("POST", "/api/users/me/password"),
-    ],
-)  # fmt: skip
-async def test_a_clients_token_opens_nothing_but_mcp(flow: Flow, ann: Person, method: str, path: str) -> None:
-    await flow.sign_in(ann)
-    token = (await flow.tokens())["access_token"]
-    flow.browser.cookies.clear()
-    answer = await flow.browser.request(method, path, headers=bearer(token), json={} if method == "POST" else None)
-    assert_envelope(answer, 401, "authentication_required")
-    cookie = {"Cookie": f"engrain_access_token={token}"}
-    assert (await flow.browser.request(method, path, headers=cookie)).status_code == 401
-    assert (await flow.browser.post("/mcp", json={}, headers=cookie)).status_code == 401
-    assert 'name="password"' in (await flow.browser.get("/login", headers=cookie)).text
-    assert await flow.holds(token)
 
 
 async def test_logging_out_with_a_clients_token_ends_nothing(flow: Flow, app: App, ann: Person) -> None:

@@ -230,18 +230,6 @@ def test_a_record_that_changes_while_it_is_embedded_ends_with_its_last_text(worl
     assert hits[0].score > 0.99
 
 
-def test_status_counts_what_is_pending(world: World) -> None:
-    world.hold()
-    last = world.write(draft("a"), draft("b"))
-    until(
-        lambda: (
-            {line.index: line.pending for line in world.indexer.status()} == {"lexical": 0, "graph": 0, "vectors": 2}
-        )
-    )
-    line = next(each for each in world.indexer.status() if each.index == "vectors")
-    assert (line.organization_id, line.state, line.watermark) == (ORG, "catching_up", last - 2)
-
-
 def test_the_check_finds_what_is_missing_superfluous_or_stale_and_a_rebuild_mends_it(world: World) -> None:
     world.write(draft("a", "kestrel"), draft("b", "heron"))
     world.relate("a", "b")

@@ -6,7 +6,7 @@ from sqlalchemy import text
 from stores.errors import RecordUnreadable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION, Capture
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, SteppingClock, create, draft, relate, relations_of, update
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, create, draft, relate, relations_of, update
 
 MANY = 40
 
@@ -39,15 +39,6 @@ def test_of_records_read_together_the_damaged_ones_alone_are_missing(
     assert refused.value.visibility == ORGANIZATION
 
 
-def test_lists_leave_it_out_and_count_it(ledger: Ledger) -> None:
-    several(ledger, 5)
-    damage(ledger, "entities", "tags", "torn", "e001")
-    entities, total = ledger.records.list_entities(ORG, EVERYTHING)
-    assert (sorted(each.id for each in entities), total) == (["e000", "e002", "e003", "e004"], 5)
-    briefs, total = ledger.records.list_briefs(ORG, EVERYTHING)
-    assert (sorted(each.id for each in briefs), total) == (["e000", "e002", "e003", "e004"], 5)
-
-
 def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: Ledger) -> None:
     several(ledger, 3)
     torn = relate(ledger, "RELATED_TO", "e000", "e001").id
@@ -57,23 +48,6 @@ def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: 
     assert set(ledger.relations.by_ids(ORG, [torn, whole])) == {whole}
     other = relate(ledger, "RELATED_TO", "e000", "e001").id
     assert {each.id for each in relations_of(ledger, ORG, "e000", history=True)} == {whole, other}
-
-
-def test_a_snapshot_yields_the_others_and_says_what_it_left_out(ledger: Ledger) -> None:
-    ids = several(ledger)
-    torn = relate(ledger, "RELATED_TO", "e000", "e001").id
-    whole = relate(ledger, "RELATED_TO", "e000", "e002").id
-    damage(ledger, "entities", "metadata", "torn", ids[0], ids[7], ids[-1])
-    damage(ledger, "relations", "provenance", "[]", torn)
-    with ledger.feed.snapshot(ORG) as snapshot:
-        entities = [each.id for page in snapshot.entities() for each in page]
-        relations = [each.id for page in snapshot.relations() for each in page]
-    assert entities == [each for each in ids if each not in (ids[0], ids[7], ids[-1])]
-    assert relations == [whole]
-    found = ledger.feed.unreadable(ORG)
-    assert [each.partition(" cannot be read: ")[0] for each in found] == [
-        *(f"entity {each}" for each in (ids[0], ids[7], ids[-1])), f"relation {torn}",
-    ]  # fmt: skip
 
 
 def test_a_damaged_change_is_followed_without_its_fields(ledger: Ledger) -> None:
@@ -111,16 +85,3 @@ def test_what_was_said_before_and_is_damaged_can_be_said_again(ledger: Ledger, c
     assert ledger.memories.by_ids(ORG, ["m1"]) == {}
     keep("m2")
     assert set(ledger.memories.by_ids(ORG, ["m1", "m2"])) == {"m2"}
-
-
-@pytest.mark.parametrize("populated_url", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("torn", ["content = CAST(x'66ff61' AS TEXT)", "name = CAST(x'66ff61' AS TEXT)"])
-@pytest.mark.parametrize("count", [3, MANY])
-def test_bytes_that_are_no_character_are_replaced(ledger: Ledger, torn: str, count: int) -> None:
-    ids = several(ledger, count)
-    with ledger._database.write() as connection:
-        connection.execute(text(f"UPDATE entities SET {torn} WHERE id = 'e001'"))
-    found = ledger.records.entities(ORG, ids)
-    assert set(found) == set(ids)
-    assert "f\ufffda" in (found["e001"].content, found["e001"].name)
-    assert ledger.feed.unreadable(ORG) == []

@@ -9,15 +9,6 @@ from stores.records import Position
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
 
 
-def test_a_new_organization_is_at_the_start(ledger: Ledger) -> None:
-    assert ledger.feed.head(ORG) == Position(ledger.feed.epoch, 0, "")
-    assert ledger.feed.batch_at(ORG, 0) == ""
-    assert ledger.feed.changes(ORG, 0, 10) == []
-    assert ledger.feed.batch_at("org-9", 0) is None
-    with pytest.raises(NotFound):
-        ledger.feed.head("org-9")
-
-
 def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger) -> None:
     with ledger.transaction(ORG, ANN, deferred=True) as tx:
         tx.records.create_entity(draft("e1", entity_type="task", visibility="private:x"), fields={"mode": "sync"})

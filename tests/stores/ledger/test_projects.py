@@ -4,7 +4,8 @@ import pytest
 
 from stores.errors import Forbidden
 from stores.ledger import Ledger, ProjectPermit
-from stores.records import Access, Identity, ProjectAccess
+from stores.ledger.identities import greater_role
+from stores.records import PROJECT_ROLES, Access, Identity, ProjectAccess
 from tests.stores.ledger.samples import ANN, BOB, ORG, add_project, organization, person
 
 
@@ -14,8 +15,16 @@ def project(ledger: Ledger) -> None:
     ledger.people.add_membership(BOB, ORG, "member")
 
 
-def roles(ledger: Ledger) -> list[tuple[str, str]]:
-    return [(each.user.id, each.role) for each in ledger.project_members.of_project(ORG, "p1")]
+def test_the_greater_project_role_counts() -> None:
+    for place, role in enumerate(PROJECT_ROLES):
+        assert greater_role(None, role) == role
+        for lesser in PROJECT_ROLES[:place]:
+            assert greater_role(lesser, role) == greater_role(role, lesser) == role
+
+
+def test_a_provider_ends_no_membership_twice_and_none_at_home(ledger: Ledger) -> None:
+    assert [ledger.people.drop_member(each, ORG) for each in (BOB, BOB, ANN)] == ["member", None, None]
+    assert [each.user.id for each in ledger.people.members(ORG)] == [ANN]
 
 
 def test_whoever_created_a_project_and_was_removed_does_not_own_it_again(ledger: Ledger) -> None:

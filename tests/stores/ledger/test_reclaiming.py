@@ -59,16 +59,6 @@ def squatted(ledger: Ledger, clock: SteppingClock) -> Ledger:
 
 
 @ways
-def test_what_whoever_signed_up_could_sign_in_by_ends(squatted: Ledger, prove: Prove) -> None:
-    bob = prove(squatted)
-    assert bob.email_verified_at is not None
-    assert bob.password_hash == (None if prove is prove_by_link else "new")
-    assert squatted.people.sessions(BOB) == []
-    assert [squatted.api_keys.find(f"sk_{BOB}-{each}") for each in (OTHER, "shared")] == [None, None]
-    assert squatted.people.user_by_link("oidc", "squatters") is None
-
-
-@ways
 def test_whoever_was_let_into_the_personal_organization_leaves_it_with_all_they_had_there(
     squatted: Ledger, prove: Prove
 ) -> None:

@@ -54,15 +54,6 @@ async def test_what_was_unknown_then_is_not_found_then(owner: Person, app: App) 
     assert await hits(owner, "Which queue does Heron use?", as_of=before) == []
 
 
-async def test_a_private_memory_is_found_and_counted_for_nobody_else(owner: Person, member: Person) -> None:
-    await member.call("remember", title="Queue", content=NOTES, memory_scope="private")
-    await caught_up(member)
-    answer = await owner.call("search", query="Which queue does Heron use?", types=[])
-    assert (answer["results"], answer["total"]) == ([], 0)
-    assert "Redis" not in str(await owner.call("context", goal="Which queue does Heron use?"))
-    assert (await owner.call("memory_audit"))["events"] == []
-
-
 async def test_the_audit_log_holds_no_words(owner: Person) -> None:
     kept = await owner.call("store_raw_memory", raw_content="The marker is walrus.", memory_scope="organization")
     await owner.call("recall", query="walrus", memory_scope="organization")

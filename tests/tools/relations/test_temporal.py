@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import NotFound, ValidationFailed
+from stores.errors import ValidationFailed
 from tests.people import Person
 
 pytestmark = pytest.mark.anyio
@@ -106,19 +106,3 @@ async def test_what_is_no_text_is_refused_as_a_date_with_the_forms_too(owner: Pe
         with pytest.raises(ValidationFailed, match=rf"^{field} is not a date: use an ISO 8601.*7d, 2w") as refused:
             await owner.call(operation, **fields, **{field: nonsense})
         assert refused.value.details == {"field": f"body.{field}", "expected": "date"}
-
-
-async def test_facts_about_what_one_may_not_read_do_not_exist(owner: Person, member: Person) -> None:
-    hub = await made(owner, "hub")
-    await made(member, "mine", hub, memory_scope="private")
-    await made(owner, "shared", hub)
-    target = await made(member, "draft", memory_scope="private")
-    await made(member, "own", f"supersedes:{target}")
-    for mode in ("history", "timeline", "conflicts"):
-        for entity_id in (None, hub):
-            answer = await owner.call("temporal", mode=mode, entity_id=entity_id, limit=1)
-            assert said(answer) == ([] if mode == "conflicts" else [("shared", "RELATED_TO", "hub")])
-            assert not answer["has_more"]
-    assert len(said(await member.call("temporal"))) == 3
-    await owner.refused("temporal", NotFound, match=target, entity_id=target)
-    await owner.refused("temporal", NotFound, entity_id="nowhere")

@@ -258,12 +258,3 @@ async def test_an_epic_comes_ended_from_maintainers_alone(status: str, owner: Pe
     await owner.call("change_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
     assert (await member.call("create_entity", **draft))["metadata"]["status"] == status
     await member.call("update_entity", entity_id=loose, metadata={"project_id": project})
-
-
-async def test_hidden_epics_answer_as_unknown_ones(owner: Person, member: Person, stranger: Person) -> None:
-    project = await project_of(owner, visibility="private")
-    epic, task = await epic_of(owner, project), await task_of(owner, project)
-    for person, found in ((member, epic), (stranger, epic), (owner, task), (owner, "nothing")):
-        for deed in ("start_epic", "complete_epic", "archive_epic"):
-            with pytest.raises(NotFound, match=f"^There is no epic {found}\\.$"):
-                await person.call(deed, epic_id=found, expected_revision=9)

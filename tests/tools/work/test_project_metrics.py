@@ -3,7 +3,6 @@ from typing import Any
 
 import pytest
 
-from stores.errors import NotFound
 from tests.people import Person, person
 from tools.app import open_app
 from tools.runtime.log_ring import LogRing
@@ -79,16 +78,6 @@ async def test_private_tasks_of_others_count_in_no_number(owner: Person, member:
     assert await metrics(member, project_id) == before
     await owner.call("delete_entity", entity_id=hidden)
     assert await metrics(owner, project_id) == before
-
-
-async def test_unreadable_projects_have_no_metrics(owner: Person, member: Person, stranger: Person) -> None:
-    hidden, shown = await project(owner, visibility="private"), await project(owner)
-    no_project = await task(owner, shown)
-    for reader, wanted in ((member, hidden), (stranger, shown), (owner, no_project), (owner, "nowhere")):
-        await reader.refused("project_metrics", NotFound, match=f"There is no project {wanted}", project_id=wanted)
-    await owner.call("delete_entity", entity_id=shown)
-    with pytest.raises(NotFound):
-        await metrics(owner, shown)
 
 
 async def test_a_task_counts_on_the_day_of_its_last_completion(settings: Settings) -> None:
