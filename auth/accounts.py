@@ -24,7 +24,6 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 # A dot-atom (RFC 5322, 3.2.3) that is no encoded word (RFC 2047), at a host name.
 _EMAIL = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
-_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +62,11 @@ class Accounts:
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
         email = checked_email(email)
-        name = name.strip()
-        if not 1 <= len(name) <= _NAME_LENGTH:
-            raise ValidationFailed(
-                f"A name has 1 to {_NAME_LENGTH} characters.", details={"field": "body.name", "expected": "string"}
-            )
         password_hash = self.passwords.hash(password)
         if self.ledger.people.user_by_email(email) is not None:
             raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
         user = User(
-            str(uuid.uuid4()), email, name, password_hash,
+            str(uuid.uuid4()), email, name.strip(), password_hash,
             is_admin=False, avatar_url=None, codehost_id=None, created_at=self.clock(),
         )  # fmt: skip
         return self.add(user, origin)
