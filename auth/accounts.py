@@ -314,20 +314,6 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
     return invitation
 
 
-def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
-    """Accept an invitation and start a session in its organization."""
-    invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
-    return accounts.start(user, origin, organization_id=invitation.organization_id)
-
-
-def accept(
-    accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
-) -> SignedIn:
-    """Accept an invitation and move the session to its organization."""
-    invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
-    return accounts.switch(session_id, invitation.organization_id, origin=origin)
-
-
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
 ) -> set[str]:
