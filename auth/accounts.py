@@ -34,12 +34,6 @@ class SignedIn:
     expires_in: int
     """Seconds until the access token expires."""
 
-    @property
-    def session_id(self) -> str:
-        if self.identity.session is None:
-            raise ValueError("a sign-in has a session")
-        return self.identity.session.id
-
 
 class TokenReplayed(AuthenticationRequired):
     """401: a spent refresh token was presented, which ended its session."""
