@@ -201,29 +201,32 @@ _SHOWN = 100
 """Characters of a header's value that a message repeats."""
 
 
-def own_hosts(settings: Settings) -> list[str] | None:
-    """Return the host names, valid with any port; `None` if `*` accepts any."""
-    if "*" in settings.allowed_hosts:
-        return None
+def is_own_host(given: str, settings: Settings) -> bool:
+    """Return True for the names of this server, with any port; `*` in ENGRAIN_ALLOWED_HOSTS accepts any."""
     public = urlsplit(settings.base_url).netloc if settings.base_url else None
     names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
     if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
         names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
-    return names
+    return "*" in names or any(given.startswith(name) and _PORT.fullmatch(given, len(name)) for name in names)
 
 
 def require_own_host(scope: Scope, settings: Settings) -> None:
     """Refuse a request with a foreign Host header, against DNS rebinding."""
-    names = own_hosts(settings)
-    given = Headers(scope=scope).get("host", "")
-    if names is not None and not any(
-        given.startswith(name) and _PORT.fullmatch(given, len(name)) is not None for name in names
-    ):
-        raise misdirected(scope)
+    if not is_own_host(Headers(scope=scope).get("host", ""), settings):
+        raise Misdirected(f"The Host header is {shown_header(scope, 'host')}, which is no name of this server.")
 
 
-def misdirected(scope: Scope) -> Misdirected:
-    return Misdirected(f"The Host header is {shown_header(scope, 'host')}, which is no name of this server.")
+def require_own_origin(scope: Scope, settings: Settings) -> None:
+    """Refuse a request of a page that is neither this server's nor in ENGRAIN_CORS_ORIGINS."""
+    origin = Headers(scope=scope).get("origin", "")
+    scheme, _, host = origin.partition("://")
+    is_ours = "*" in settings.allowed_hosts or (scheme in ("http", "https") and is_own_host(host, settings))
+    if origin and origin not in settings.cors_origins and not is_ours:
+        raise Forbidden(
+            f"Pages of {shown_header(scope, 'origin')} may not use {scope['path']}.",
+            code="cross_origin_refused",
+            remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
+        )
 
 
 def shown_header(scope: Scope, name: str) -> str:
