@@ -72,7 +72,7 @@ class Accounts:
         name, now = f"{user.name}'s organization", user.created_at
         organization = Organization(str(uuid.uuid4()), name, f"u-{user.id}", is_personal=True, created_at=now)
         details: JsonObject = {"provider": provider} if provider else {}
-        audit = AuditDraft("user.create", organization.id, user.id, user.id, details, origin.described())
+        audit = origin.draft("user.create", organization.id, user.id, user.id, **details)
         return self.ledger.people.create_account(user, organization, link, audit)
 
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
@@ -107,8 +107,7 @@ class Accounts:
         session = self.new_session(user.id, organization.id, origin, provider)
         if lifetime is not None:
             session = replace(session, expires_at=session.created_at + lifetime)
-        details: JsonObject = {"provider": provider or "password"}
-        audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
+        audit = origin.draft("session.start", organization.id, user.id, session.id, provider=provider or "password")
         self.ledger.people.create_session(session, audit)
         return self.signed_in(Identity(user, organization, role, session), session, lifetime)
 
@@ -120,8 +119,7 @@ class Accounts:
     def _note_refusal(self, user: User | None, origin: Origin) -> None:
         # As much work for an unknown address, so that the time tells nothing.
         home, resource = self.home_of(user.id if user else ""), user.id if user else None
-        draft = AuditDraft("session.refuse", home, None, resource, {}, origin.described())
-        self.ledger.audit.append(draft)
+        self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
         """Rotate both tokens; the session is not prolonged.
@@ -136,8 +134,8 @@ class Accounts:
         session = self.ledger.people.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
             if (ended := self.ledger.people.session(claims.session_id)) is not None:
-                said: JsonObject = {"user_id": ended.user_id}
-                audit = AuditDraft("session.reuse", ended.organization_id, None, ended.id, said, origin.described())
+                organization_id = ended.organization_id
+                audit = origin.draft("session.reuse", organization_id, None, ended.id, user_id=ended.user_id)
                 self.ledger.audit.append(audit)
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
@@ -332,7 +330,7 @@ def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origi
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False
-    audit = AuditDraft("session.end", session.organization_id, user_id, session_id, {}, origin.described())
+    audit = origin.draft("session.end", session.organization_id, user_id, session_id)
     return accounts.ledger.people.revoke_session(session_id, user_id=user_id, audit=audit)
 
 

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rest_bridge.cookies import clearing_headers
+from rest_bridge.cookies import clear_session
 from stores.errors import (
     AuthenticationRequired,
     BadGateway,
@@ -59,14 +59,6 @@ class Misdirected(EngrainError):
     default_remediation = "Add the name to ENGRAIN_ALLOWED_HOSTS, or set ENGRAIN_BASE_URL to the public address."
 
 
-class LimitReached(RateLimited):
-    """429 with the seconds until the next try."""
-
-    def __init__(self, message: str, *, retry_after_s: int) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
-
-
 STATUSES: Mapping[type[EngrainError], int] = {
     InvalidRequest: 400,
     AuthenticationRequired: 401,
@@ -100,18 +92,18 @@ def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str,
     }
     if error.details:
         body["details"] = error.details
-    response = Response(to_json(body), status, {**_headers_of(error), **(headers or {})}, "application/json")
+    response = Response(to_json(body), status, {**headers_of(error), **(headers or {})}, "application/json")
     if status == 401 and scope.get(CLEAR_COOKIES):
-        response.raw_headers.extend(clearing_headers())
+        clear_session(response)
     return response
 
 
-def _headers_of(error: EngrainError) -> dict[str, str]:
+def headers_of(error: EngrainError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, AuthenticationRequired):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited):
-        headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
+        headers["Retry-After"] = str(error.retry_after_s)
     return headers
 
 
