@@ -24,7 +24,6 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 # A dot-atom (RFC 5322, 3.2.3) that is no encoded word (RFC 2047), at a host name.
 _EMAIL = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
-_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,6 @@ class SignedIn:
     refresh_token: str
     expires_in: int
     """Seconds until the access token expires."""
-
-    @property
-    def session_id(self) -> str:
-        if self.identity.session is None:
-            raise ValueError("a sign-in has a session")
-        return self.identity.session.id
 
 
 class TokenReplayed(AuthenticationRequired):
@@ -63,16 +56,11 @@ class Accounts:
 
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
         email = checked_email(email)
-        name = name.strip()
-        if not 1 <= len(name) <= _NAME_LENGTH:
-            raise ValidationFailed(
-                f"A name has 1 to {_NAME_LENGTH} characters.", details={"field": "body.name", "expected": "string"}
-            )
         password_hash = self.passwords.hash(password)
         if self.ledger.people.user_by_email(email) is not None:
             raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
         user = User(
-            str(uuid.uuid4()), email, name, password_hash,
+            str(uuid.uuid4()), email, name.strip(), password_hash,
             is_admin=False, avatar_url=None, codehost_id=None, created_at=self.clock(),
         )  # fmt: skip
         return self.add(user, origin)
@@ -84,7 +72,7 @@ class Accounts:
         name, now = f"{user.name}'s organization", user.created_at
         organization = Organization(str(uuid.uuid4()), name, f"u-{user.id}", is_personal=True, created_at=now)
         details: JsonObject = {"provider": provider} if provider else {}
-        audit = AuditDraft("user.create", organization.id, user.id, user.id, details, origin.described())
+        audit = origin.draft("user.create", organization.id, user.id, user.id, **details)
         return self.ledger.people.create_account(user, organization, link, audit)
 
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
@@ -119,8 +107,7 @@ class Accounts:
         session = self.new_session(user.id, organization.id, origin, provider)
         if lifetime is not None:
             session = replace(session, expires_at=session.created_at + lifetime)
-        details: JsonObject = {"provider": provider or "password"}
-        audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
+        audit = origin.draft("session.start", organization.id, user.id, session.id, provider=provider or "password")
         self.ledger.people.create_session(session, audit)
         return self.signed_in(Identity(user, organization, role, session), session, lifetime)
 
@@ -132,8 +119,7 @@ class Accounts:
     def _note_refusal(self, user: User | None, origin: Origin) -> None:
         # As much work for an unknown address, so that the time tells nothing.
         home, resource = self.home_of(user.id if user else ""), user.id if user else None
-        draft = AuditDraft("session.refuse", home, None, resource, {}, origin.described())
-        self.ledger.audit.append(draft)
+        self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
         """Rotate both tokens; the session is not prolonged.
@@ -148,8 +134,8 @@ class Accounts:
         session = self.ledger.people.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
             if (ended := self.ledger.people.session(claims.session_id)) is not None:
-                said: JsonObject = {"user_id": ended.user_id}
-                audit = AuditDraft("session.reuse", ended.organization_id, None, ended.id, said, origin.described())
+                organization_id = ended.organization_id
+                audit = origin.draft("session.reuse", organization_id, None, ended.id, user_id=ended.user_id)
                 self.ledger.audit.append(audit)
             raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
@@ -325,20 +311,6 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
     return invitation
 
 
-def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
-    """Accept an invitation and start a session in its organization."""
-    invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
-    return accounts.start(user, origin, organization_id=invitation.organization_id)
-
-
-def accept(
-    accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
-) -> SignedIn:
-    """Accept an invitation and move the session to its organization."""
-    invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
-    return accounts.switch(session_id, invitation.organization_id, origin=origin)
-
-
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
 ) -> set[str]:
@@ -363,7 +335,7 @@ def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origi
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False
-    audit = AuditDraft("session.end", session.organization_id, user_id, session_id, {}, origin.described())
+    audit = origin.draft("session.end", session.organization_id, user_id, session_id)
     return accounts.ledger.people.revoke_session(session_id, user_id=user_id, audit=audit)
 
 

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from auth.accounts import Accounts, SignedIn
 from auth.one_time import keyed_hash, new_token, token_hash
@@ -16,6 +16,7 @@ from stores.records import JsonObject, Session
 
 LIFETIME = timedelta(minutes=10)
 INTERVAL_S = 5
+"""Seconds between two polls."""
 PROVIDER = "device"
 
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
@@ -26,39 +27,21 @@ _PURPOSE = b"engrain device codes 1"
 
 
 @dataclass(frozen=True, slots=True)
-class StartedDevice:
-    device_code: str
-    user_code: str
-    expires_in: int
-    """Seconds."""
-    interval: int
-    """Seconds between two polls."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingDevice:
-    user_code: str
-    details: JsonObject
-    """The device's own, unproven description."""
-    started_at: datetime
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Devices:
     """The device logins of one server. Every method blocks."""
 
     accounts: Accounts
 
-    def start(self, details: JsonObject) -> StartedDevice:
-        """Start a device login; both codes are stored as hashes only."""
+    def start(self, details: JsonObject) -> tuple[str, str]:
+        """Start a device login; return its device code and user code, of which only hashes are stored."""
         (device_code, device_hash), user_code = new_token(), new_user_code()
         expires_at = self.accounts.clock() + LIFETIME
         login = DeviceLogin(device_hash, self._hash(user_code), details, INTERVAL_S, expires_at=expires_at)
         self.accounts.ledger.device_logins.start(login)
-        return StartedDevice(device_code, user_code, int(LIFETIME.total_seconds()), INTERVAL_S)
+        return device_code, user_code
 
-    def waiting(self, caller: Principal, typed: str) -> WaitingDevice:
+    def waiting(self, caller: Principal, typed: str) -> tuple[str, DeviceLogin]:
+        """Return the user code as it is shown, and the login that waits with it."""
         require_session(caller)
         user_code = read_user_code(typed)
         found = user_code and self.accounts.ledger.device_logins.by_user_code(self._hash(user_code))
@@ -68,7 +51,7 @@ class Devices:
                 remediation="Check the code that the program shows; if it is older than ten minutes, start the login "
                 "again.",
             )
-        return WaitingDevice(user_code, found.details, found.expires_at - LIFETIME, found.expires_at)
+        return user_code, found
 
     def approve(self, caller: Principal, user_code: str, organization_id: str, audit: AuditDraft) -> None:
         self.accounts.ledger.device_logins.approve(self._hash(user_code), caller.user_id, organization_id, audit)

@@ -6,17 +6,17 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
-from auth.grants_clients import OAuthRefused, RegisteredClient
+from auth.grants_clients import OAuthRefused
 from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.policy import principal_of
 from auth.principal import Principal, Scope
 from stores.errors import AuthenticationRequired
-from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPair
+from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
 
 CODE_LIFETIME = timedelta(minutes=2)
 GRANT_LIFETIME = timedelta(days=365)
@@ -38,19 +38,8 @@ class AuthorizationRequest:
     state: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CodeExchange:
-    code: str
-    code_verifier: str
-    redirect_uri: str | None = None
-    resource: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshExchange:
-    refresh_token: str
-    scopes: frozenset[str] | None = None
-    resource: str | None = None
+Form = Mapping[str, str]
+"""Fields of a request to the token endpoint; empty ones are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +73,10 @@ class ClientGrants:
         self.ledger.grants.add_code(token_hash(code), allowed, audit)
         return code
 
-    def redeem(self, client: RegisteredClient, given: CodeExchange, origin: Origin = NOWHERE) -> Issued:
+    def redeem(self, client: OAuthClient, given: Form, origin: Origin = NOWHERE) -> Issued:
         """Exchange a code for the first tokens. A repeated code ends the grant."""
-        hashed = token_hash(given.code)
+        hashed, verifier = token_hash(required(given, "code")), required(given, "code_verifier")
+        redirect_uri = given.get("redirect_uri")
         code = self.ledger.grants.code(hashed)
         pair, texts = self._pair(client)
         if code is None:
@@ -94,32 +84,33 @@ class ClientGrants:
             self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
         if code is None or code.client_id != client.id:
             raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
-        if given.redirect_uri is not None and given.redirect_uri != code.redirect_uri:
+        if redirect_uri is not None and redirect_uri != code.redirect_uri:
             raise OAuthRefused(_INVALID, "redirect_uri is not the one of the authorization request.")
-        if given.redirect_uri is None and code.redirect_uri_explicit:
+        if redirect_uri is None and code.redirect_uri_explicit:
             raise OAuthRefused(_INVALID, "redirect_uri is missing; the authorization request named it.")
-        if not _proves(given.code_verifier, code.code_challenge):
+        if not _proves(verifier, code.code_challenge):
             raise OAuthRefused(_INVALID, "code_verifier does not match the code_challenge.")
-        _require_resource(given.resource, code.resource)
+        _require_resource(given.get("resource"), code.resource)
         self._require_member(code.user_id, code.organization_id)
         grant = self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
         return self._issued(client, grant, texts)
 
-    def refresh(self, client: RegisteredClient, given: RefreshExchange, origin: Origin = NOWHERE) -> Issued:
+    def refresh(self, client: OAuthClient, given: Form, origin: Origin = NOWHERE) -> Issued:
         """Exchange a refresh token for a new pair: within `REFRESH_GRACE` the same one. Later repeats end the grant."""
-        hashed = token_hash(given.refresh_token)
+        token = required(given, "refresh_token")
+        hashed = token_hash(token)
         grant = self.ledger.grants.refreshable(hashed)
-        if grant is None or grant.client_id != client.id or "refresh_token" not in client.grant_types:
+        if grant is None or grant.client_id != client.id or not client.refreshes:
             raise OAuthRefused(_INVALID, "The refresh token was used before, has expired, or was revoked.")
-        if given.scopes is not None and not given.scopes <= set(grant.scopes):
+        if not set(given.get("scope", "").split()) <= set(grant.scopes):
             raise OAuthRefused("invalid_scope", f"The scopes of the grant are: {' '.join(grant.scopes)}.")
-        _require_resource(given.resource, grant.resource)
+        _require_resource(given.get("resource"), grant.resource)
         self._require_member(grant.user_id, grant.organization_id)
-        pair, texts = self._pair(client, grant.created_at, given.refresh_token)
+        pair, texts = self._pair(client, grant.created_at, token)
         rotated = self.ledger.grants.rotate(hashed, client.id, pair, request=origin.described())
         return self._issued(client, rotated, texts)
 
-    def revoke(self, client: RegisteredClient, token: str, origin: Origin = NOWHERE) -> bool:
+    def revoke(self, client: OAuthClient, token: str, origin: Origin = NOWHERE) -> bool:
         """End the grant of a token; return False if there was none."""
         return self.ledger.grants.revoke_token(token_hash(token), client.id, request=origin.described())
 
@@ -144,11 +135,11 @@ class ClientGrants:
             raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
 
     def _pair(
-        self, client: RegisteredClient, allowed_at: datetime | None = None, predecessor: str | None = None
+        self, client: OAuthClient, allowed_at: datetime | None = None, predecessor: str | None = None
     ) -> tuple[TokenPair, tuple[str, str]]:
         access, refresh = (kind + self._random(kind, predecessor) for kind in (_ACCESS, _REFRESH))
         now = self.clock()
-        until = now + (self.refresh_lifetime if "refresh_token" in client.grant_types else self.access_lifetime)
+        until = now + (self.refresh_lifetime if client.refreshes else self.access_lifetime)
         until = min(until, (allowed_at or now) + GRANT_LIFETIME)
         pair = TokenPair(token_hash(access), now + self.access_lifetime, token_hash(refresh), until, (SCOPE,))
         return pair, (access, refresh)
@@ -159,12 +150,17 @@ class ClientGrants:
         # Only hashes are stored: a successor that can be told again is derived.
         return _base64(hmac.digest(self.secret.encode(), f"{kind}{predecessor}".encode(), "sha256"))
 
-    def _issued(self, client: RegisteredClient, grant: Grant | str, texts: tuple[str, str]) -> Issued:
+    def _issued(self, client: OAuthClient, grant: Grant | str, texts: tuple[str, str]) -> Issued:
         if isinstance(grant, str):
             raise OAuthRefused(_INVALID, "It was used before, has expired, or was revoked.")
         access, refresh = texts
-        refreshes = "refresh_token" in client.grant_types
-        return Issued(access, refresh if refreshes else None, int(self.access_lifetime.total_seconds()), grant)
+        return Issued(access, refresh if client.refreshes else None, int(self.access_lifetime.total_seconds()), grant)
+
+
+def required(given: Form, name: str) -> str:
+    if name not in given:
+        raise OAuthRefused("invalid_request", f"{name} is missing.")
+    return given[name]
 
 
 def is_client_token(credential: str) -> bool:

@@ -53,45 +53,25 @@ _METADATA = "invalid_client_metadata"
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredClient:
-    id: str
-    name: str
-    redirect_uris: tuple[str, ...]
-    auth_method: str
-    grant_types: tuple[str, ...]
-    metadata: JsonObject
-    secret_hash: str | None = None
-
-    def redirect_uri(self, asked: str | None) -> str | None:
-        """Return a registered URI, by default the only one; loopback ports may differ (RFC 8252, 7.3)."""
-        if asked is None:
-            return self.redirect_uris[0] if len(self.redirect_uris) == 1 else None
-        portless = _portless(asked)
-        matches = any(asked == each or (portless and portless == _portless(each)) for each in self.redirect_uris)
-        return asked if matches else None
-
-
-@dataclass(frozen=True, slots=True)
 class ClientRegistry:
     """All registered clients. Every method blocks."""
 
     ledger: Ledger
     clock: Callable[[], datetime]
 
-    def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
+    def register(self, described: Mapping[str, JsonValue]) -> tuple[OAuthClient, str | None]:
         metadata = checked_metadata(described)
         is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
         secret = None if is_public else new_token()
         now = self.clock()
         stored = OAuthClient("mcp_" + secrets.token_urlsafe(18), secret and secret[1], metadata, now, now)
         self.ledger.grants.add_client(stored)
-        return _registered(stored), secret and secret[0]
+        return stored, secret and secret[0]
 
-    def find(self, client_id: str) -> RegisteredClient | None:
-        stored = self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
-        return None if stored is None else _registered(stored)
+    def find(self, client_id: str) -> OAuthClient | None:
+        return self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
 
-    def authenticate(self, client_id: str, secret: str | None) -> RegisteredClient:
+    def authenticate(self, client_id: str, secret: str | None) -> OAuthClient:
         """Return the client; a public client has no secret."""
         client = self.find(client_id)
         expected = client.secret_hash if client is not None else None
@@ -101,21 +81,13 @@ class ClientRegistry:
         return client
 
 
-def _registered(stored: OAuthClient) -> RegisteredClient:
-    metadata = stored.metadata
-    return RegisteredClient(
-        id=stored.id,
-        name=str(metadata["client_name"]),
-        redirect_uris=_texts(metadata["redirect_uris"]),
-        auth_method=str(metadata["token_endpoint_auth_method"]),
-        grant_types=_texts(metadata["grant_types"]),
-        metadata=metadata,
-        secret_hash=stored.secret_hash,
-    )
-
-
-def _texts(value: JsonValue) -> tuple[str, ...]:
-    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+def registered_uri(client: OAuthClient, asked: str | None) -> str | None:
+    """Return a registered redirect URI, by default the only one; loopback ports may differ (RFC 8252, 7.3)."""
+    known = client.redirect_uris
+    if asked is None:
+        return known[0] if len(known) == 1 else None
+    portless = _portless(asked)
+    return asked if any(asked == each or (portless and portless == _portless(each)) for each in known) else None
 
 
 def checked_metadata(described: Mapping[str, JsonValue]) -> JsonObject:

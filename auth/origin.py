@@ -4,8 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
+from stores.ledger import AuditDraft
 from stores.records import JsonObject
 
+REQUEST_ID = "engrain.request_id"
+"""Scope key of the id under which a request is logged."""
 LONGEST_AGENT = 512
 """Characters that are kept."""
 
@@ -22,6 +27,11 @@ class Origin:
         parts = {"request_id": self.request_id, "address": self.address, "user_agent": self.user_agent}
         return {name: value for name, value in parts.items() if value}
 
+    def draft(
+        self, action: str, organization_id: str | None, actor_id: str | None, resource: str | None, **details: JsonValue
+    ) -> AuditDraft:
+        return AuditDraft(action, organization_id, actor_id, resource, details, self.described())
+
 
 NOWHERE = Origin()
 
@@ -30,9 +40,10 @@ def client_of(scope: Mapping[str, Any]) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def user_agent_of(scope: Mapping[str, Any]) -> str:
-    text = (header_of(scope, b"user-agent") or "")[:LONGEST_AGENT]
-    return "".join(character for character in text if character.isprintable()).strip()
+def origin_of(scope: Mapping[str, Any]) -> Origin:
+    agent = (header_of(scope, b"user-agent") or "")[:LONGEST_AGENT]
+    agent = "".join(character for character in agent if character.isprintable()).strip()
+    return Origin(str(scope.get(REQUEST_ID, "")), client_of(scope), agent)
 
 
 def header_of(scope: Mapping[str, Any], name: bytes) -> str | None:

@@ -8,10 +8,6 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
 from argon2.low_level import ARGON2_VERSION
 
-from stores.errors import ValidationFailed
-
-MIN_LENGTH = 8
-MAX_LENGTH = 128
 WORKERS = 2
 
 
@@ -24,11 +20,6 @@ class Passwords:
         self._decoy = _decoy_of(self._hasher)
 
     def hash(self, password: str) -> str:
-        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
-            raise ValidationFailed(
-                f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters.",
-                details={"field": "body.password", "expected": f"string of {MIN_LENGTH} to {MAX_LENGTH} characters"},
-            )
         with self._workers:
             return self._hasher.hash(password)
 

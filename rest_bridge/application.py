@@ -1,7 +1,6 @@
 """Composition root of the HTTP surface: all routes and middleware."""
 
-import contextlib
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
@@ -30,22 +30,22 @@ from rest_bridge.mcp_discovery import (
     REVOKE_PATH,
     SERVER_METADATA_PATHS,
     TOKEN_PATH,
-    Metadata,
     base_url,
+    describing,
     resource_metadata,
     server_metadata,
 )
-from rest_bridge.metrics import Metrics, MetricsPage
+from rest_bridge.metrics import Metrics
 from rest_bridge.oauth.consent import ConsentPage
 from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
-from rest_bridge.openapi import Document, build_document, render_page
+from rest_bridge.openapi import build_document, document_route, render_page
 from rest_bridge.pages.device import DevicePage
-from rest_bridge.pages.endpoint import Operations, Page
-from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH
-from rest_bridge.pages.login import Home, LoginPage, SignUpPage
-from rest_bridge.prefix import Prefix
-from rest_bridge.request_ids import RequestIds, log_exchange, standing_rules
-from rest_bridge.routes import build_routes
+from rest_bridge.pages.endpoint import Page
+from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH, see
+from rest_bridge.pages.login import LoginPage, SignUpPage
+from rest_bridge.prefix import Prefix, public_path
+from rest_bridge.request_ids import RequestIds
+from rest_bridge.routes import Endpoint, build_routes
 from rest_bridge.websocket import EventSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -61,34 +61,29 @@ _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "
 def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starlette:
     """Make the ASGI application that serves these operations over REST, WebSocket and MCP."""
     operations = tuple(operations)
-    metrics = Metrics(VERSION)
+    metrics = Metrics(app)
 
     async def authenticate(token: str) -> Principal:
         known = app.accounts.recall(token)
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LazyMcp(app, operations, authenticate)
-    api = build_routes(app, operations)
+    endpoints = [Endpoint(app, each, each.route) for each in operations if each.route is not None]
 
     @cache
     def document() -> dict[str, Any]:
         return build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_application: Starlette) -> AsyncIterator[None]:
-        async with mcp.lifespan():
-            yield
-
     application = Starlette(
         routes=[
-            Route("/api/", health.Root(), methods=["GET"]),
+            Route("/api/", health.about, methods=["GET"]),
             Route("/api/health", health.Liveness(), methods=["GET"]),
             Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
-            Document(lambda: to_json(document()), "application/json").at("/api/openapi.json"),
-            Document(lambda: render_page(document()).encode(), "text/html").at("/api/docs"),
-            Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
-            *api,
-            *_pages(app, api),
+            document_route("/api/openapi.json", "application/json", lambda: to_json(document())),
+            document_route("/api/docs", "text/html", lambda: render_page(document()).encode()),
+            Route("/metrics", metrics, methods=["GET"]),
+            *build_routes(endpoints),
+            *_pages(app, {each.operation.name: each for each in endpoints}),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
             *_oauth(app),
@@ -97,18 +92,13 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         ],
         middleware=[
             Middleware(Prefix, base_url=app.settings.base_url),
-            Middleware(
-                RequestIds,
-                version=VERSION,
-                observers=(log_exchange, metrics.observe),
-                standing=standing_rules(is_https=app.settings.is_https),
-            ),
+            Middleware(RequestIds, observe=metrics.observe, is_https=app.settings.is_https),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
             Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),
         ],
         exception_handlers={HTTPException: answer_http},
-        lifespan=lifespan,
+        lifespan=lambda _application: mcp.lifespan(),
     )
     application.router.redirect_slashes = False
     application.router.default = Unmatched(tuple(application.routes))
@@ -134,23 +124,28 @@ def _cors(origins: Iterable[str]) -> list[Middleware]:
     ]
 
 
-def _pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
-    operations = Operations(api)
+def _pages(app: App, endpoints: Mapping[str, Endpoint]) -> list[Route]:
     pages: dict[str, type[Page]] = {
-        "/": Home,
         LOGIN_PATH: LoginPage,
         SIGN_UP_PATH: SignUpPage,
         DEVICE_PATH: DevicePage,
         AUTHORIZE_PATH: ConsentPage,
     }
-    return [Route(path, page(app, operations), methods=list(page.methods)) for path, page in pages.items()]
+    return [
+        Route("/", _home),
+        *(Route(path, page(app, endpoints), methods=["GET", "POST"]) for path, page in pages.items()),
+    ]
+
+
+async def _home(request: Request) -> Response:
+    return see(public_path(request.scope, LOGIN_PATH))
 
 
 def _oauth(app: App) -> list[Route]:
     described = [(RESOURCE_METADATA_PATHS, resource_metadata), (SERVER_METADATA_PATHS, server_metadata)]
     return [
         *(
-            Route(path, Metadata(app.settings, describe), methods=["GET"])
+            Route(path, describing(app.settings, describe), methods=["GET"])
             for paths, describe in described
             for path in paths
         ),

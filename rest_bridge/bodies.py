@@ -4,7 +4,7 @@ import json
 
 from pydantic_core import from_json
 from starlette.datastructures import Headers
-from starlette.requests import ClientDisconnect
+from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from rest_bridge.envelope import UnsupportedMediaType
@@ -23,17 +23,11 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         raise _too_large(limit)
     chunks: list[bytes] = []
     size = 0
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        chunk = message.get("body", b"")
+    async for chunk in Request(scope, receive).stream():
         size += len(chunk)
         if size > limit:
             raise _too_large(limit)
         chunks.append(chunk)
-        more = message.get("more_body", False)
     return b"".join(chunks)
 
 
@@ -49,11 +43,6 @@ def _too_large(limit: int) -> PayloadTooLarge:
 
 def is_form(content_type: str | None) -> bool:
     return (content_type or "").partition(";")[0].strip().lower() == FORM
-
-
-def parse_form(body: bytes) -> dict[str, list[str]]:
-    """Read a form: the values of each name, in order."""
-    return read_pairs(body, "body")
 
 
 def parse_object(body: bytes, content_type: str | None) -> JsonObject:

@@ -1,26 +1,17 @@
 """Session cookies, and protection against cross-site requests."""
 
 from collections.abc import Collection, Iterable
-from http.cookies import SimpleCookie
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
+from starlette.responses import Response
 from starlette.types import Scope
 
 from stores.errors import AuthenticationRequired, Forbidden
-from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE
+from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Cookie
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-
-RawHeader = tuple[bytes, bytes]
-
-
-def read_cookies(headers: Headers) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in headers.getlist("cookie"):
-        found.update(cookie_parser(line))
-    return found
 
 
 def session_cookie(headers: Headers, name: str) -> str | None:
@@ -34,21 +25,13 @@ def session_cookie(headers: Headers, name: str) -> str | None:
     return values.pop() if values else None
 
 
-def setting_headers(tokens: Iterable[tuple[str, str, int]], *, secure: bool) -> list[RawHeader]:
-    """Make Set-Cookie headers from names, values and lifetimes in seconds."""
-    return [_header(name, value, lifetime_s, secure=secure) for name, value, lifetime_s in tokens]
+def set_cookies(response: Response, cookies: Iterable[Cookie], *, secure: bool = False) -> None:
+    for each in cookies:
+        response.set_cookie(each.name, each.value, each.lifetime_s, secure=secure, httponly=True)
 
 
-def clearing_headers() -> list[RawHeader]:
-    return [_header(name, "", 0, secure=False) for name in (ACCESS_COOKIE, REFRESH_COOKIE)]
-
-
-def _header(name: str, value: str, lifetime_s: int, *, secure: bool) -> RawHeader:
-    cookie: SimpleCookie = SimpleCookie({name: value})
-    cookie[name].update({"httponly": "true", "samesite": "Lax", "path": "/", "max-age": str(lifetime_s)})
-    if secure:
-        cookie[name]["secure"] = "true"
-    return b"set-cookie", cookie.output(header="").strip().encode("latin-1")
+def clear_session(response: Response) -> None:
+    set_cookies(response, [Cookie(name=name, value="", lifetime_s=0) for name in (ACCESS_COOKIE, REFRESH_COOKIE)])
 
 
 def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rest_bridge.cookies import clearing_headers
+from rest_bridge.cookies import clear_session
 from stores.errors import (
     AuthenticationRequired,
     BadGateway,
@@ -59,14 +59,6 @@ class Misdirected(EngrainError):
     default_remediation = "Add the name to ENGRAIN_ALLOWED_HOSTS, or set ENGRAIN_BASE_URL to the public address."
 
 
-class LimitReached(RateLimited):
-    """429 with the seconds until the next try."""
-
-    def __init__(self, message: str, *, retry_after_s: int) -> None:
-        super().__init__(message)
-        self.retry_after_s = retry_after_s
-
-
 STATUSES: Mapping[type[EngrainError], int] = {
     InvalidRequest: 400,
     AuthenticationRequired: 401,
@@ -100,18 +92,18 @@ def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str,
     }
     if error.details:
         body["details"] = error.details
-    response = Response(to_json(body), status, {**_headers_of(error), **(headers or {})}, "application/json")
+    response = Response(to_json(body), status, {**headers_of(error), **(headers or {})}, "application/json")
     if status == 401 and scope.get(CLEAR_COOKIES):
-        response.raw_headers.extend(clearing_headers())
+        clear_session(response)
     return response
 
 
-def _headers_of(error: EngrainError) -> dict[str, str]:
+def headers_of(error: EngrainError) -> dict[str, str]:
     headers = {"Cache-Control": "no-store"}
     if isinstance(error, AuthenticationRequired):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, RateLimited):
-        headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
+        headers["Retry-After"] = str(error.retry_after_s)
     return headers
 
 
@@ -201,29 +193,32 @@ _SHOWN = 100
 """Characters of a header's value that a message repeats."""
 
 
-def own_hosts(settings: Settings) -> list[str] | None:
-    """Return the host names, valid with any port; `None` if `*` accepts any."""
-    if "*" in settings.allowed_hosts:
-        return None
+def is_own_host(given: str, settings: Settings) -> bool:
+    """Return True for the names of this server, with any port; `*` in ENGRAIN_ALLOWED_HOSTS accepts any."""
     public = urlsplit(settings.base_url).netloc if settings.base_url else None
     names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
     if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
         names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
-    return names
+    return "*" in names or any(given.startswith(name) and _PORT.fullmatch(given, len(name)) for name in names)
 
 
 def require_own_host(scope: Scope, settings: Settings) -> None:
     """Refuse a request with a foreign Host header, against DNS rebinding."""
-    names = own_hosts(settings)
-    given = Headers(scope=scope).get("host", "")
-    if names is not None and not any(
-        given.startswith(name) and _PORT.fullmatch(given, len(name)) is not None for name in names
-    ):
-        raise misdirected(scope)
+    if not is_own_host(Headers(scope=scope).get("host", ""), settings):
+        raise Misdirected(f"The Host header is {shown_header(scope, 'host')}, which is no name of this server.")
 
 
-def misdirected(scope: Scope) -> Misdirected:
-    return Misdirected(f"The Host header is {shown_header(scope, 'host')}, which is no name of this server.")
+def require_own_origin(scope: Scope, settings: Settings) -> None:
+    """Refuse a request of a page that is neither this server's nor in ENGRAIN_CORS_ORIGINS."""
+    origin = Headers(scope=scope).get("origin", "")
+    scheme, _, host = origin.partition("://")
+    is_ours = "*" in settings.allowed_hosts or (scheme in ("http", "https") and is_own_host(host, settings))
+    if origin and origin not in settings.cors_origins and not is_ours:
+        raise Forbidden(
+            f"Pages of {shown_header(scope, 'origin')} may not use {scope['path']}.",
+            code="cross_origin_refused",
+            remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
+        )
 
 
 def shown_header(scope: Scope, name: str) -> str:

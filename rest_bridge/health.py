@@ -3,7 +3,8 @@
 from typing import Any
 
 from pydantic_core import to_json
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.openapi import error_response, json_response
@@ -15,21 +16,17 @@ from tools.runtime.version import VERSION
 Schema = dict[str, Any]
 
 
-class Root:
-    def __init__(self) -> None:
-        self.body = to_json(
-            {
-                "name": "Engrain",
-                "version": VERSION,
-                "docs": "/api/docs",
-                "openapi": "/api/openapi.json",
-                "websocket": "/api/ws",
-                "mcp": "/mcp",
-            }
-        )
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(self.body, media_type="application/json")(scope, receive, send)
+async def about(_request: Request) -> Response:
+    return JSONResponse(
+        {
+            "name": "Engrain",
+            "version": VERSION,
+            "docs": "/api/docs",
+            "openapi": "/api/openapi.json",
+            "websocket": "/api/ws",
+            "mcp": "/mcp",
+        }
+    )
 
 
 class Liveness:

@@ -1,11 +1,12 @@
 """Discovery by MCP clients: the protected resource (RFC 9728) and the authorization server (RFC 8414)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from pydantic_core import to_json
 from starlette.datastructures import URL
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
 from auth.grants import SCOPE
 from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
@@ -57,18 +58,14 @@ def base_url(scope: Scope, settings: Settings) -> str:
     return address.rstrip("/")
 
 
-class Metadata:
-    """Serve a document that describes this server; the address of a request goes into it."""
+def describing(settings: Settings, describe: Callable[[str], JsonObject]) -> Callable[[Request], Awaitable[Response]]:
+    """Make the endpoint of a document that describes this server; the address of a request goes into it."""
 
-    def __init__(self, settings: Settings, describe: Callable[[str], JsonObject]) -> None:
-        self.settings = settings
-        self.describe = describe
+    async def answer(request: Request) -> Response:
+        require_own_host(request.scope, settings)
+        return JSONResponse(describe(base_url(request.scope, settings)), headers={"Cache-Control": "no-store"})
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        require_own_host(scope, self.settings)
-        document = self.describe(base_url(scope, self.settings))
-        headers = {"Cache-Control": "no-store"}
-        await Response(to_json(document), 200, headers, "application/json")(scope, receive, send)
+    return answer
 
 
 def resource_metadata(address: str) -> JsonObject:

@@ -13,7 +13,6 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
@@ -22,7 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
 from rest_bridge.bodies import encode_readably, parse_leniently, read_body
-from rest_bridge.envelope import misdirected, own_hosts, refusal, require_own_host, shown_header
+from rest_bridge.envelope import refusal, require_own_host, require_own_origin, shown_header
 from rest_bridge.mcp_discovery import challenge
 from stores.errors import (
     AuthenticationRequired,
@@ -61,12 +60,7 @@ class McpMount:
         self.settings = settings
         self.authenticate = authenticate
         self.local_principal = local_principal
-        manager = partial(
-            StreamableHTTPSessionManager,
-            server,
-            security_settings=transport_security(settings),
-            max_request_body_size=BODY_LIMIT,
-        )
+        manager = partial(StreamableHTTPSessionManager, server, max_request_body_size=BODY_LIMIT)
         # The SDK's transports, chosen by the abilities of the sender.
         self.sessions = manager(stateless=False, json_response=False)
         self.streams = manager(stateless=True, json_response=False)
@@ -92,6 +86,7 @@ class McpMount:
         if principal is None or "mcp" not in principal.scopes:
             await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
+        require_own_origin(scope, self.settings)
         # A credential whose only scope is `mcp` reads and writes.
         rights = principal.scopes & {"api:read", "api:write"}
         scope[PRINCIPAL] = replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
@@ -243,16 +238,6 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def transport_security(settings: Settings) -> TransportSecuritySettings:
-    """List our hosts and origins, against DNS rebinding; `*` accepts any."""
-    names = own_hosts(settings)
-    if names is None:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
-    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])
-
-
 def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
     """Give refusals that are not JSON our envelope; keep status, headers and JSON-RPC errors."""
     replaced = False
@@ -282,11 +267,6 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
         f"The Content-Type is {shown_header(scope, 'content-type')}, and /mcp takes JSON.",
         remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
     ),
-    403: lambda scope: Forbidden(
-        f"Pages of {shown_header(scope, 'origin')} may not use /mcp.",
-        code="cross_origin_refused",
-        remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
-    ),
     405: lambda scope: MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol."),
     406: lambda scope: EngrainError(
         f"The Accept header is {shown_header(scope, 'accept')}, and /mcp answers with JSON or a stream.",
@@ -294,5 +274,4 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
         remediation="Send `Accept: application/json, text/event-stream`.",
     ),
     413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
-    421: misdirected,
 }

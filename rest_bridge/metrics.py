@@ -10,19 +10,21 @@ from starlette.types import Receive, Scope, Send
 from auth.external.addresses import is_this_machine
 from rest_bridge.envelope import no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
-from rest_bridge.request_ids import Exchange
+from rest_bridge.request_ids import Exchange, log_exchange
 from tools.app import App
 from tools.runtime.health import readiness
 from tools.runtime.threads import in_thread
+from tools.runtime.version import VERSION
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "WEBSOCKET"})
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20)
 
 
 class Metrics:
-    """Metrics in a registry of their own: one process may have two servers."""
+    """`/metrics` for the scraper, and 404 for everybody else. A process may have several."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, app: App) -> None:
+        self.app = app
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "engrain_http_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
@@ -44,35 +46,25 @@ class Metrics:
             registry=self.registry,
         )
         info = Gauge("engrain_info", "Constant 1, with the version.", ("version",), registry=self.registry)
-        info.labels(version).set(1)
+        info.labels(VERSION).set(1)
 
     def observe(self, exchange: Exchange) -> None:
-        """Count an exchange; time it unless it is a socket or event stream."""
+        """Log and count an exchange; time it unless it is a socket or event stream."""
+        log_exchange(exchange)
         method = exchange.method if exchange.method in _METHODS else "other"
         self.requests.labels(method, exchange.route, exchange.status).inc()
         if method != "WEBSOCKET" and (method, exchange.route) != ("GET", MCP_PATH):
             self.seconds.labels(method, exchange.route).observe(exchange.seconds)
-
-    def exposition(self) -> bytes:
-        return generate_latest(self.registry)
-
-
-class MetricsPage:
-    """`/metrics` for the scraper, and 404 for everybody else."""
-
-    def __init__(self, app: App, metrics: Metrics) -> None:
-        self.app = app
-        self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self.may_scrape(scope):
             raise no_such_path(scope)
         report = await in_thread(readiness, self.app)
         for index in report["indexes"]:
-            self.metrics.pending.labels(index["name"]).set(index["pending"])
-        self.metrics.exposures.labels("written").set(self.app.exposures.written)
-        self.metrics.exposures.labels("dropped").set(self.app.exposures.dropped)
-        response = Response(self.metrics.exposition(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+            self.pending.labels(index["name"]).set(index["pending"])
+        self.exposures.labels("written").set(self.app.exposures.written)
+        self.exposures.labels("dropped").set(self.app.exposures.dropped)
+        response = Response(generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
         await response(scope, receive, send)
 
     def may_scrape(self, scope: Scope) -> bool:

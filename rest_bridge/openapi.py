@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
-from starlette.types import Receive, Scope, Send
 
 from rest_bridge.bodies import FORM
 from rest_bridge.envelope import STATUSES
@@ -157,7 +157,7 @@ def _operation(operation: Operation, route: Route, models: Models, schemas: dict
         "description": description,
         "tags": [route.tag],
         "security": [] if operation.roles is None else [{"bearer": []}, {"cookie": []}],
-        "parameters": _parameters(operation, placement, request),
+        "parameters": _parameters(operation, route, placement, request),
         "responses": _responses(operation, route, placement, models),
     }
     if placement.body:
@@ -165,7 +165,7 @@ def _operation(operation: Operation, route: Route, models: Models, schemas: dict
     return item
 
 
-def _parameters(operation: Operation, placement: Placement, request: Schema) -> list[Schema]:
+def _parameters(operation: Operation, route: Route, placement: Placement, request: Schema) -> list[Schema]:
     properties, required = request.get("properties", {}), request.get("required", ())
     found = [
         _parameter(name, place, field, required=place == "path" or name in required)
@@ -173,7 +173,7 @@ def _parameters(operation: Operation, placement: Placement, request: Schema) -> 
         for name, field in properties.items()
         if name in names
     ]
-    for header, name in placement.headers.items():
+    for header, name in route.headers.items():
         about = f"{properties[name].get('description', '')} An entity tag, or `*` for any revision.".strip()
         found.append(_parameter(header.title(), "header", {**_REVISION_TAG, "description": about}, required=False))
     key = _IDEMPOTENCY_KEY if _answers_again(operation) else _UNKEPT_ANSWER
@@ -262,18 +262,15 @@ def error_response(status: int) -> Schema:
 def json_response(description: str, schema: Schema) -> Schema:
     return {"description": description, "headers": _STAMPS, "content": {"application/json": {"schema": schema}}}
 
-class Document:
-    """Serves a document that is made on the first request."""
 
-    def __init__(self, make: Callable[[], bytes], media_type: str) -> None:
-        self.content = cache(make)
-        self.media_type = media_type
+def document_route(path: str, media_type: str, make: Callable[[], bytes]) -> StarletteRoute:
+    """Serve a document that is made on the first request."""
+    content = cache(make)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await Response(await in_thread(self.content), media_type=self.media_type)(scope, receive, send)
+    async def answer(_request: Request) -> Response:
+        return Response(await in_thread(content), media_type=media_type)
 
-    def at(self, path: str) -> StarletteRoute:
-        return StarletteRoute(path, self, methods=["GET"])
+    return StarletteRoute(path, answer)
 
 
 def render_page(document: Mapping[str, Any]) -> str:

@@ -3,14 +3,16 @@
 import re
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 import structlog
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from auth.origin import REQUEST_ID
 from auth.principal import Principal
+from tools.runtime.version import VERSION
 
 RawHeader = tuple[bytes, bytes]
 
@@ -19,14 +21,6 @@ POLICY: RawHeader = (b"content-security-policy", b"default-src 'none'; frame-anc
 NO_REFERRER: RawHeader = (b"referrer-policy", b"no-referrer")
 HTTPS_ONLY: RawHeader = (b"strict-transport-security", b"max-age=31536000")
 
-
-def standing_rules(*, is_https: bool) -> list[RawHeader]:
-    """Return the headers of every answer, with HSTS for HTTPS."""
-    return [NO_SNIFFING, HTTPS_ONLY] if is_https else [NO_SNIFFING]
-
-
-REQUEST_ID = "engrain.request_id"
-"""Scope key of the id under which this exchange is logged."""
 
 _ACCEPTED = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _OPENINGS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
@@ -64,17 +58,10 @@ def log_exchange(exchange: Exchange) -> None:
 class RequestIds:
     """Middleware that adds `X-Request-ID`, `X-Engrain-Version` and browser rules, and reports the exchange."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        version: str,
-        observers: Iterable[Observe] = (log_exchange,),
-        standing: Iterable[RawHeader] = (NO_SNIFFING,),
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, observe: Observe = log_exchange, is_https: bool = False) -> None:
         self.app = app
-        self.standing = [(b"x-engrain-version", version.encode()), *standing]
-        self.observers = tuple(observers)
+        self.standing = [(b"x-engrain-version", VERSION.encode()), NO_SNIFFING, *([HTTPS_ONLY] if is_https else [])]
+        self.observe = observe
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -102,9 +89,7 @@ class RequestIds:
             try:
                 await self.app(scope, receive, stamp)
             finally:
-                exchange = _exchange(scope, status, time.perf_counter() - started)
-                for observe in self.observers:
-                    observe(exchange)
+                self.observe(_exchange(scope, status, time.perf_counter() - started))
 
 
 def _exchange(scope: Scope, status: int, seconds: float) -> Exchange:

@@ -11,22 +11,22 @@ from functools import partial
 from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers
+from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
-from auth.origin import client_of, user_agent_of
+from auth.origin import client_of, origin_of
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
-from rest_bridge.bodies import announced_size, is_form, parse_form, parse_object, read_body
-from rest_bridge.cookies import clearing_headers, read_cookies, require_same_origin, session_cookie, setting_headers
-from rest_bridge.envelope import CLEAR_COOKIES, LimitReached
+from rest_bridge.bodies import announced_size, is_form, parse_object, read_body
+from rest_bridge.cookies import clear_session, require_same_origin, session_cookie, set_cookies
+from rest_bridge.envelope import CLEAR_COOKIES
 from rest_bridge.mcp_discovery import base_url
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
 from rest_bridge.prefix import public_path
-from rest_bridge.query_strings import Coercion, read_query
-from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, ValidationFailed
+from rest_bridge.query_strings import Coercion, read_pairs, read_query
+from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.execute import execute, repeated
@@ -34,6 +34,7 @@ from tools.frame.operation import (
     ACCESS_COOKIE,
     REFRESH_COOKIE,
     Call,
+    Cookie,
     Download,
     Operation,
     Outcome,
@@ -44,25 +45,18 @@ from tools.frame.operation import (
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
 
-_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+_SECONDS = {"minute": 60, "hour": 3600}
 
 
 class FixedWindow:
     """Rate limit in fixed windows, per caller and process; forgets all callers when a window ends."""
 
-    def __init__(self, tries: int, seconds: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self.tries = tries
-        self.seconds = seconds
+    def __init__(self, rate: str, clock: Callable[[], float] = time.monotonic) -> None:
+        tries, _, unit = rate.partition("/")
+        self.tries, self.seconds = int(tries), _SECONDS[unit]
         self.clock = clock
         self.window = -1
         self.counts: dict[str, int] = {}
-
-    @classmethod
-    def parse(cls, rate: str, clock: Callable[[], float] = time.monotonic) -> "FixedWindow":
-        match = re.fullmatch(r"(\d+)/(second|minute|hour)", rate)
-        if match is None:
-            raise ValueError(f"not a rate: {rate!r}")
-        return cls(int(match[1]), _SECONDS[match[2]], clock)
 
     def take(self, caller: str) -> None:
         now = self.clock()
@@ -73,7 +67,7 @@ class FixedWindow:
         count = self.counts[caller] = self.counts.get(caller, 0) + 1
         if count > self.tries:
             left = max(1, int((window + 1) * self.seconds - now) + 1)
-            raise LimitReached(f"More than {self.tries} tries in {self.seconds} seconds.", retry_after_s=left)
+            raise RateLimited(f"More than {self.tries} tries in {self.seconds} seconds.", retry_after_s=left)
 
 
 def one_caller(name: str) -> str:
@@ -100,12 +94,11 @@ _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The places of a request's fields: path, query, body, headers."""
+    """The places of a request's fields: path, query, body."""
 
     path: frozenset[str]
     query: frozenset[str]
     body: frozenset[str]
-    headers: Mapping[str, str]
 
     @classmethod
     def of(cls, operation: Operation, route: Route) -> "Placement":
@@ -115,7 +108,7 @@ class Placement:
             raise ValueError(f"{operation.name} has no fields {sorted(unknown)}")
         bodiless = route.method in ("GET", "DELETE")
         query = fields - path if bodiless else route.query
-        return cls(path, query, fields - path - query, route.headers)
+        return cls(path, query, fields - path - query)
 
     def relocate(self, error: EngrainError) -> None:
         """Turn the field `body.page` of an error into `query.page` if it stands there."""
@@ -141,7 +134,7 @@ class Endpoint:
         self.forbids = operation.request.model_config.get("extra") == "forbid"
         self.large = asyncio.Lock()
         limited = route.rate is not None and app.settings.rate_limit_enabled
-        self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
+        self.limit = FixedWindow(route.rate) if route.rate and limited else None
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         # Of those that are larger than other routes take, one at a time: each takes several times its size.
@@ -149,16 +142,12 @@ class Endpoint:
             return await self.answer_to(scope, receive)
         self.caller(scope)  # Nobody without a credential takes the turn.
         if self.large.locked():
-            raise LimitReached("The server reads another large body now.", retry_after_s=2)
+            raise RateLimited("The server reads another large body now.", retry_after_s=2)
         async with self.large:
             return await self.answer_to(scope, receive)
 
     async def answer_to(self, scope: Scope, receive: Receive) -> Response:
-        principal: Principal | None = scope.get(PRINCIPAL)
-        client = client_of(scope)
-        if self.limit is not None:
-            # Being signed in buys no further guesses at a public route.
-            self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
+        self.take_turn(scope)
         try:
             principal = self.caller(scope)
         except AuthenticationRequired:
@@ -176,22 +165,32 @@ class Endpoint:
         if key is None and self.operation.mutates:
             # As an argument of the tool; the header goes first.
             key = getattr(request, "idempotency_key", None)
-        call = Call(
-            principal,
-            request_id=scope[REQUEST_ID],
-            client=client,
-            user_agent=user_agent_of(scope),
-            server=partial(base_url, scope, self.app.settings),
-            cookies=read_cookies(Headers(scope=scope)) if self.redirects else {},
-        )
         try:
-            outcome = await execute(
-                self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"]
-            )
+            return self.respond(scope, await self.run(scope, principal, request, key))
         except EngrainError as error:
             self.placement.relocate(error)
             raise
-        return self.respond(scope, outcome)
+
+    async def call(self, scope: Scope, fields: JsonObject) -> Outcome:
+        """Run the operation for a page, with the limits and rights of its route."""
+        self.take_turn(scope)
+        return await self.run(scope, self.caller(scope), self.validate(fields), None)
+
+    def take_turn(self, scope: Scope) -> None:
+        principal: Principal | None = scope.get(PRINCIPAL)
+        if self.limit is not None:
+            # Being signed in buys no further guesses at a public route.
+            caller = None if self.operation.roles is None else principal
+            self.limit.take(client_of(scope) if caller is None else caller.user_id)
+
+    async def run(self, scope: Scope, principal: Principal | None, request: Request, key: str | None) -> Outcome:
+        call = Call(
+            principal,
+            seen=origin_of(scope),
+            server=partial(base_url, scope, self.app.settings),
+            cookies=HttpRequest(scope).cookies if self.redirects else {},
+        )
+        return await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
 
     async def repeated(self, scope: Scope, receive: Receive) -> Outcome | None:
         """Answer a request again that ended its own token."""
@@ -238,7 +237,7 @@ class Endpoint:
         if self.names_ignored:
             scope[IGNORED] = sorted((given.keys() | asked.keys()) - self.operation.request.model_fields.keys())
             data |= dict.fromkeys(scope[IGNORED] if self.forbids else ())
-        for header, name in self.placement.headers.items():
+        for header, name in self.route.headers.items():
             if header in headers:
                 # Read even where the field itself is there, and wins: a malformed one is a mistake all the same.
                 data = named_revision(name, header.title(), ", ".join(headers.getlist(header))) | data
@@ -250,7 +249,7 @@ class Endpoint:
 
     def body_of(self, body: bytes, content_type: str | None) -> JsonObject:
         if self.route.takes_form and is_form(content_type):
-            return self.coercion.fields(self.placement.body, parse_form(body), "body")
+            return self.coercion.fields(self.placement.body, read_pairs(body, "body"), "body")
         return parse_object(body, content_type)
 
     def read_refresh_cookie(self, scope: Scope, headers: Headers, data: JsonObject) -> None:
@@ -294,23 +293,22 @@ class Endpoint:
             )
         response = Response(content, outcome.status, headers, None if content is None else "application/json")
         if self.route.cookies == "set":
-            response.raw_headers.extend(self.session_cookies(scope, outcome))
+            self.keep_session(response, scope, outcome)
         elif self.route.cookies == "clear":
-            response.raw_headers.extend(clearing_headers())
+            clear_session(response)
         return response
 
-    def session_cookies(self, scope: Scope, outcome: Outcome) -> list[tuple[bytes, bytes]]:
+    def keep_session(self, response: Response, scope: Scope, outcome: Outcome) -> None:
         left, body = self.app.accounts.tokens.seconds_left, outcome.body()
         tokens = [(ACCESS_COOKIE, body.get("access_token")), (REFRESH_COOKIE, body.get("refresh_token"))]
-        held = [(name, token, left(token)) for name, token in tokens if isinstance(token, str)]
-        return setting_headers(held, secure=self.is_secure(scope))
+        held = [Cookie(name=name, value=each, lifetime_s=left(each)) for name, each in tokens if isinstance(each, str)]
+        set_cookies(response, held, secure=self.is_secure(scope))
 
     def redirect(self, scope: Scope, result: Redirect) -> Response:
         """Redirect a browser without a referrer, because this address may hold a code."""
         headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Location": result.location}
         response = Response(None, self.route.status, headers)
-        cookies = [(cookie.name, cookie.value, cookie.lifetime_s) for cookie in result.cookies]
-        response.raw_headers.extend(setting_headers(cookies, secure=self.is_secure(scope)))
+        set_cookies(response, result.cookies, secure=self.is_secure(scope))
         return response
 
     def is_secure(self, scope: Scope) -> bool:
@@ -348,15 +346,12 @@ def named_revision(field: str, header: str, tag: str) -> JsonObject:
     return {field: int(found[2])}
 
 
-def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRoute]:
+def build_routes(endpoints: Iterable[Endpoint]) -> list[StarletteRoute]:
     """Make one route per path; fixed paths come before those with fields."""
     by_path: dict[str, dict[str, Endpoint]] = {}
-    for operation in operations:
-        if (route := operation.route) is None:
-            continue
-        endpoints = by_path.setdefault(route.path, {})
-        if route.method in endpoints:
-            raise ValueError(f"{operation.name} and {endpoints[route.method].operation.name} share a route")
-        endpoints[route.method] = Endpoint(app, operation, route)
+    for endpoint in endpoints:
+        at_path = by_path.setdefault(endpoint.route.path, {})
+        if (other := at_path.setdefault(endpoint.route.method, endpoint)) is not endpoint:
+            raise ValueError(f"{endpoint.operation.name} and {other.operation.name} share a route")
     paths = sorted(by_path, key=lambda path: [("{" in segment, segment) for segment in path.split("/")])
     return [StarletteRoute(path, PathEndpoint(by_path[path]), methods=list(by_path[path])) for path in paths]

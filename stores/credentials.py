@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import cast
 
 from stores.records import JsonObject
 
@@ -15,6 +16,19 @@ class OAuthClient:
     """As registered (RFC 7591)."""
     created_at: datetime
     last_used_at: datetime
+
+    @property
+    def name(self) -> str:
+        return str(self.metadata["client_name"])
+
+    @property
+    def redirect_uris(self) -> list[str]:
+        return cast("list[str]", self.metadata["redirect_uris"])
+
+    @property
+    def refreshes(self) -> bool:
+        """Return True if the client asked for refresh tokens."""
+        return "refresh_token" in cast("list[str]", self.metadata["grant_types"])
 
 
 @dataclass(frozen=True, slots=True)

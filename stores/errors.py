@@ -88,6 +88,10 @@ class RateLimited(EngrainError):
     code = "rate_limited"
     default_remediation = "Wait for the number of seconds in Retry-After, then try again."
 
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
 
 class BadGateway(EngrainError):
     """502: another server, which this needs, answered with something that makes no sense."""

@@ -41,6 +41,11 @@ class Person:
         return self.signed.identity.organization.id
 
     @property
+    def session_id(self) -> str:
+        assert self.signed.identity.session is not None
+        return self.signed.identity.session.id
+
+    @property
     def token(self) -> str:
         return self.signed.access_token
 

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic_core import to_json
 
-from auth.origin import client_of, header_of, user_agent_of
+from auth.origin import REQUEST_ID, header_of, origin_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject
@@ -30,7 +30,6 @@ from tools.runtime.version import VERSION
 from tools.text.plain import one_line
 
 PRINCIPAL = "engrain.principal"
-REQUEST_ID = "engrain.request_id"
 UNREADABLE = "engrain.unreadable"
 
 INSTRUCTIONS = """\
@@ -142,7 +141,7 @@ class Toolbox:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {one_line(params.name)}")
         request_id = str(_scope(context).get(REQUEST_ID, ""))
         try:
-            outcome = await self._run(context, operation, params.arguments or {}, request_id)
+            outcome = await self._run(context, operation, params.arguments or {})
             told = await self._after(context, outcome)
         except EngrainError as error:
             return _refused(error, request_id)
@@ -151,9 +150,7 @@ class Toolbox:
             return _refused(EngrainError("Something went wrong on our side."), request_id)
         return _answered(operation, operation.tool, outcome, told)
 
-    async def _run(
-        self, context: Context, operation: Operation, arguments: Mapping[str, Any], request_id: str
-    ) -> Outcome:
+    async def _run(self, context: Context, operation: Operation, arguments: Mapping[str, Any]) -> Outcome:
         principal, scope = self.caller(context), _scope(context)
         if principal is None and operation.roles is not None:
             raise AuthenticationRequired("Authentication is required.")
@@ -163,8 +160,7 @@ class Toolbox:
         left_out = {name: value for name, value in defaults.items() if arguments.get(name) in (None, "")}
         request = parse(operation.request, {**arguments, **left_out}, where="arguments", tool=operation.tool)
         key = getattr(request, "idempotency_key", None) or header_of(scope, b"idempotency-key")
-        call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
-        return await execute(self.app, operation, call, request, idempotency_key=key)
+        return await execute(self.app, operation, Call(principal, seen=origin_of(scope)), request, idempotency_key=key)
 
     async def _after(self, context: Context, outcome: Outcome) -> JsonObject:
         caller = self.caller(context)

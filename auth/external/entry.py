@@ -9,8 +9,7 @@ from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched
 from auth.origin import Origin
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, Unavailable
-from stores.ledger import AuditDraft
-from stores.records import ExternalIdentity, JsonObject, Member, Organization, Role, User
+from stores.records import ExternalIdentity, Member, Organization, Role, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,8 @@ class Entrance:
         """Sign in with the claimed role for `session_minutes`; return the role before, too."""
         organization = bound_organization(self.accounts, provider)
         user = self._user(person, may_create=True)
-        details: JsonObject = {"provider": provider.name, "role": role}
-        audit = self._audit("member.claim_role", organization.id, user.id, user.id, details)
+        said = {"provider": provider.name, "role": role}
+        audit = self.origin.draft("member.claim_role", organization.id, user.id, user.id, **said)
         before = self.accounts.ledger.people.put_member(user.id, organization.id, role, audit)
         lifetime = timedelta(minutes=provider.session_minutes)
         return self.accounts.start_in((organization, role), user, self.origin, self.provider, lifetime), before
@@ -43,8 +42,8 @@ class Entrance:
         member = ledger.people.member(organization.id, user.id) if organization and user else None
         if organization is None or member is None:
             return None
-        details: JsonObject = {"provider": provider.name}
-        audit = self._audit("member.lose_role", organization.id, member.user.id, member.user.id, details)
+        who = member.user.id
+        audit = self.origin.draft("member.lose_role", organization.id, who, who, provider=provider.name)
         ended = ledger.people.drop_member(member.user.id, organization.id, audit)
         return None if ended is None else (member, organization)
 
@@ -70,7 +69,6 @@ class Entrance:
                 details={"expected": "email"},
             )
         user = ledger.people.user_by_email(person.email)
-        details: JsonObject = {"provider": self.provider}
         if user is None:
             if not may_create:
                 raise Forbidden(
@@ -85,9 +83,8 @@ class Entrance:
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
         home = self.accounts.home_of(user.id)
-        return ledger.people.link_user(
-            link, vouched=True, audit=self._audit("user.link", home, user.id, user.id, details)
-        )
+        audit = self.origin.draft("user.link", home, user.id, user.id, provider=self.provider)
+        return ledger.people.link_user(link, vouched=True, audit=audit)
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
@@ -104,11 +101,6 @@ class Entrance:
         )
         link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
         return self.accounts.add(user, self.origin, link, self.provider)
-
-    def _audit(
-        self, action: str, organization_id: str | None, actor_id: str, resource: str, details: JsonObject
-    ) -> AuditDraft:
-        return AuditDraft(action, organization_id, actor_id, resource, details, self.origin.described())
 
 
 def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organization:

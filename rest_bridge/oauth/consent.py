@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from auth.grants import SCOPE, AuthorizationRequest, same_resource
-from auth.grants_clients import OAuthRefused, RegisteredClient, is_loopback
+from auth.grants_clients import OAuthRefused, is_loopback, registered_uri
 from auth.one_time import new_token, token_hash
-from auth.origin import client_of, user_agent_of
+from auth.origin import origin_of
 from auth.principal import Principal
 from rest_bridge.bodies import read_form
 from rest_bridge.envelope import require_own_host
@@ -22,8 +22,8 @@ from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.layout import choice, hidden, login_address, render, see, text, visitor_of
 from rest_bridge.query_strings import read_query
-from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
+from stores.ledger import OAuthClient
 from stores.records import JsonObject, Organization, Role
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call
@@ -51,9 +51,7 @@ class ConsentPage(Page):
         visitor = visitor_of(scope)
         return see(login_address(scope)) if visitor is None else await self.ask(scope, visitor, client, asked)
 
-    async def ask(
-        self, scope: Scope, visitor: Principal, client: RegisteredClient, asked: AuthorizationRequest
-    ) -> Response:
+    async def ask(self, scope: Scope, visitor: Principal, client: OAuthClient, asked: AuthorizationRequest) -> Response:
         """Render the consent form, with a ticket that this session can spend once."""
         token, hashed = new_token()
         data: JsonObject = {"session_id": visitor.session_id, "asked": asdict(asked)}
@@ -97,14 +95,13 @@ class ConsentPage(Page):
     def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
         if self.app.ledger.people.identity(visitor.user_id, organization_id, None) is None:
             raise NotFound("You are no member of that organization.", remediation="Choose one of yours.")
-        call = Call(visitor, request_id=scope[REQUEST_ID], client=client_of(scope), user_agent=user_agent_of(scope))
-        client = self.app.accounts.clients.find(asked.client_id)
+        call, client = Call(visitor, seen=origin_of(scope)), self.app.accounts.clients.find(asked.client_id)
         details: JsonObject = {"client_id": asked.client_id, "client_name": client.name if client else ""}
         audit = audit_entry(call, "oauth.allow", organization_id, asked.client_id, details)
         return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)
 
 
-def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
+def _asking(client: OAuthClient, asked: AuthorizationRequest) -> str:
     return (
         f"<p><strong>{text(client.name)}</strong> wants to use Engrain in your name. It says itself what it is called; "
         "nobody has checked that. Allow it only if you have just started this.</p>"
@@ -173,19 +170,19 @@ def only(query: Query, name: str) -> str | None:
     return values[0] if len(values) == 1 and values[0] else None
 
 
-def destination(client: RegisteredClient | None, query: Query, issuer: str) -> Destination:
+def destination(client: OAuthClient | None, query: Query, issuer: str) -> Destination:
     if client is None:
         raise NotSentBack("The program that sent you here is not known to this server, or not any more.")
     redirect_uri = None
     if len(query.get("redirect_uri", ())) <= 1:
-        redirect_uri = client.redirect_uri(only(query, "redirect_uri"))
+        redirect_uri = registered_uri(client, only(query, "redirect_uri"))
     if redirect_uri is None:
         raise NotSentBack("The program that sent you here wants the answer at an address that is not its own.")
     state = only(query, "state")
     return Destination(redirect_uri, state if state is None or len(state) <= STATE_LENGTH else None, issuer)
 
 
-def checked_request(client: RegisteredClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
+def checked_request(client: OAuthClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
     """Check an authorization request for the only resource that there is."""
     for name in ("state", *_ONCE):
         if len(query.get(name, ())) > 1:

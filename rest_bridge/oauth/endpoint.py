@@ -10,15 +10,15 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants import CodeExchange, RefreshExchange
-from auth.grants_clients import ClientUnknown, OAuthRefused, RegisteredClient
-from auth.origin import Origin, client_of, user_agent_of
+from auth.grants import required
+from auth.grants_clients import ClientUnknown, OAuthRefused
+from auth.origin import client_of, origin_of
 from rest_bridge.bodies import parse_object, read_body, read_form
 from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
 from rest_bridge.mcp_discovery import oauth_refusal
-from rest_bridge.request_ids import REQUEST_ID
 from rest_bridge.routes import FixedWindow
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
+from stores.ledger import OAuthClient
 from stores.records import JsonObject
 from tools.app import App
 from tools.runtime.threads import in_thread
@@ -34,7 +34,7 @@ class ClientEndpoint:
 
     def __init__(self, app: App) -> None:
         self.app = app
-        self.limit = FixedWindow.parse(self.rate) if app.settings.rate_limit_enabled else None
+        self.limit = FixedWindow(self.rate) if app.settings.rate_limit_enabled else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -58,7 +58,7 @@ def refusal(error: EngrainError, scope: Scope) -> Response:
     elif isinstance(error, ValidationFailed | UnsupportedMediaType):
         status = 400
     elif isinstance(error, RateLimited):
-        headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
+        headers["Retry-After"] = str(error.retry_after_s)
     return oauth_refusal(scope, _word(error), error, status, headers)
 
 
@@ -83,13 +83,9 @@ class TokenEndpoint(ClientEndpoint):
         grants, origin = self.app.accounts.grants, origin_of(scope)
         match required(given, "grant_type"):
             case "authorization_code":
-                code, verifier = required(given, "code"), required(given, "code_verifier")
-                exchange = CodeExchange(code, verifier, given.get("redirect_uri"), given.get("resource"))
-                issued = await in_thread(grants.redeem, client, exchange, origin)
+                issued = await in_thread(grants.redeem, client, given, origin)
             case "refresh_token":
-                scopes = frozenset(given["scope"].split()) if "scope" in given else None
-                again = RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
-                issued = await in_thread(grants.refresh, client, again, origin)
+                issued = await in_thread(grants.refresh, client, given, origin)
             case _:
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
@@ -116,11 +112,7 @@ class Revocation(ClientEndpoint):
         return Response(None, 200, UNCACHED)
 
 
-def origin_of(scope: Scope) -> Origin:
-    return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
-
-
-async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:
+async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> OAuthClient:
     client_id, secret = given.get("client_id"), given.get("client_secret")
     header = ", ".join(Headers(scope=scope).getlist("authorization"))
     if header[:6].lower() == "basic ":
@@ -143,12 +135,6 @@ def _basic(encoded: str) -> tuple[str, str]:
     return unquote_plus(named), unquote_plus(secret)
 
 
-def required(given: Mapping[str, str], name: str) -> str:
-    if name not in given:
-        raise OAuthRefused("invalid_request", f"{name} is missing.")
-    return given[name]
-
-
 BODY_LIMIT = 32 * 1024
 
 
@@ -164,11 +150,8 @@ class Registration(ClientEndpoint):
         except ValidationFailed as error:
             raise OAuthRefused("invalid_client_metadata", error.message) from None
         client, secret = await in_thread(self.app.accounts.clients.register, described)
-        return answered(_registered(client, secret, int(self.app.clock().timestamp())), 201)
-
-
-def _registered(client: RegisteredClient, secret: str | None, now: int) -> JsonObject:
-    answer: JsonObject = {"client_id": client.id, "client_id_issued_at": now, **client.metadata}
-    if secret is not None:
-        answer |= {"client_secret": secret, "client_secret_expires_at": 0}
-    return answer
+        issued_at = int(self.app.clock().timestamp())
+        answer: JsonObject = {"client_id": client.id, "client_id_issued_at": issued_at, **client.metadata}
+        if secret is not None:
+            answer |= {"client_secret": secret, "client_secret_expires_at": 0}
+        return answered(answer, 201)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from pydantic_core import from_json
+from pydantic import JsonValue
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
@@ -26,10 +26,10 @@ class DevicePage(Page):
         if not user_code:
             return _code_form()
         try:
-            waiting = await self.body_of("describe_device", scope, {"user_code": user_code})
+            waiting = await self.body_of("describe_device", scope, user_code=user_code)
         except (NotFound, ValidationFailed) as error:
             return _code_form(user_code, error)
-        organizations = (await self.body_of("list_organizations", scope, {}))["orgs"]
+        organizations = (await self.body_of("list_organizations", scope))["orgs"]
         elsewhere = login_address(scope, again=True)
         return _decision_form(visitor, waiting, organizations, self.app.clock(), elsewhere)
 
@@ -43,20 +43,20 @@ class DevicePage(Page):
             return see(f"{public_path(scope, PAGE)}?{urlencode({'user_code': given.get('user_code', '')})}")
         if given.get("decision") not in ("allow", "deny"):
             raise ValidationFailed("Neither Allow nor Deny was chosen.", details={"field": "form.decision"})
-        fields = {
-            "user_code": given.get("user_code", ""),
-            "approve": given["decision"] == "allow",
-            "organization": given.get("organization"),
-        }
         try:
-            decided = await self.body_of("decide_device", scope, fields)
+            decided = await self.body_of(
+                "decide_device",
+                scope,
+                user_code=given.get("user_code", ""),
+                approve=given["decision"] == "allow",
+                organization=given.get("organization"),
+            )
         except NotFound as error:
             return _code_form(alert=error)
         return _done(decided)
 
-    async def body_of(self, operation: str, scope: Scope, fields: dict[str, Any]) -> dict[str, Any]:
-        answer = await self.operations.answer(operation, scope, fields)
-        return dict(from_json(bytes(answer.body)))
+    async def body_of(self, operation: str, scope: Scope, **fields: JsonValue) -> dict[str, Any]:
+        return (await self.endpoints[operation].call(scope, fields)).body()
 
 
 def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Response:
@@ -68,7 +68,7 @@ def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Respon
         + '<button class="act">Continue</button></form>'
     )
     said = None if alert is None else f"{alert.message} {way_out(alert)}"
-    return render("Let a program sign in", body, status=200 if alert is None else 404, alert=said)
+    return render("Let a program sign in", body, alert=said, error=alert)
 
 
 def _decision_form(

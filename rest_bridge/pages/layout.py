@@ -12,12 +12,12 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import Scope
 
+from auth.origin import REQUEST_ID
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
-from rest_bridge.envelope import status_of
+from rest_bridge.envelope import headers_of, status_of
 from rest_bridge.prefix import public_path
-from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import EngrainError, RateLimited, ValidationFailed
+from stores.errors import EngrainError, ValidationFailed
 
 _STYLE = Path(__file__).with_name("style.css").read_text()
 _HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
@@ -32,9 +32,14 @@ def text(value: str, *, at_most: int = 200) -> str:
 
 
 def render(
-    title: str, body: str, *, status: int = 200, alert: str | None = None, form_targets: Iterable[str] = ()
+    title: str,
+    body: str,
+    *,
+    alert: str | None = None,
+    error: EngrainError | None = None,
+    form_targets: Iterable[str] = (),
 ) -> HTMLResponse:
-    """Render a page; `body` is trusted HTML, `title` and `alert` are plain text.
+    """Render a page; `body` is trusted HTML, `title` and `alert` are plain text. An `error` gives status and headers.
 
     `form_targets` extend `form-action`, where redirects after a form may lead.
     """
@@ -45,15 +50,8 @@ def render(
         f"<title>{text(title)} · Engrain</title><style>{_STYLE}</style></head>"
         f'<body><main><p class="brand">Engrain</p><h1>{text(title)}</h1>{notice}{body}</main></body></html>'
     )
-    # A 401 has to name a scheme; browsers ask nobody for this one.
-    challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    return HTMLResponse(html, status, {**guarding_headers(form_targets), **challenge})
-
-
-def guarding_headers(form_targets: Iterable[str] = ()) -> dict[str, str]:
-    """Make the headers of a page: no loading, no framing, no caching."""
     targets = " ".join(["'self'", *form_targets])
-    return {
+    guarding = {
         "Content-Security-Policy": (
             f"default-src 'none'; style-src {_HASH}; form-action {targets}; base-uri 'none'; frame-ancestors 'none'"
         ),
@@ -62,6 +60,10 @@ def guarding_headers(form_targets: Iterable[str] = ()) -> dict[str, str]:
         "Referrer-Policy": "same-origin",
         "Cache-Control": "no-store",
     }
+    if error is None:
+        return HTMLResponse(html, headers=guarding)
+    # Browsers ask nobody for the scheme that a 401 names.
+    return HTMLResponse(html, status_of(error), headers_of(error) | guarding)
 
 
 def field(name: str, label: str, *, kind: str = "text", value: str = "", more: str = "") -> str:
@@ -100,19 +102,12 @@ def error_page(
         f"<p>{text(way_out(error), at_most=500)}</p>{way_on}"
         f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
     )
-    response = render(title, body, status=status_of(error), alert=error.message)
-    if isinstance(error, RateLimited):
-        response.headers["Retry-After"] = retry_after(error)
-    return response
+    return render(title, body, alert=error.message, error=error)
 
 
 def way_out(error: EngrainError) -> str:
     """Return the remediation, which of a wrong field is an example for programs."""
     return "Correct it and try again." if isinstance(error, ValidationFailed) else error.remediation
-
-
-def retry_after(error: RateLimited) -> str:
-    return str(getattr(error, "retry_after_s", 1))
 
 
 LOGIN_PATH = "/login"

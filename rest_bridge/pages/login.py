@@ -2,16 +2,15 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
-from pydantic_core import from_json
 from starlette.responses import Response
 from starlette.types import Receive, Scope
 
 from auth.principal import Principal
 from rest_bridge.bodies import parse_pairs, read_form
-from rest_bridge.envelope import status_of
-from rest_bridge.pages.endpoint import Page, cookies_of
+from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.layout import (
     AGAIN,
     LOGIN_PATH,
@@ -20,7 +19,6 @@ from rest_bridge.pages.layout import (
     hidden,
     local_path,
     render,
-    retry_after,
     see,
     text,
     visitor_of,
@@ -35,7 +33,7 @@ _WORD = re.compile(r"[a-z_]{1,60}")
 
 
 class LoginPage(Page):
-    operation = "log_in"
+    title, operation = "Sign in", "log_in"
     fields: tuple[str, ...] = ("email", "password")
 
     async def show(self, scope: Scope) -> Response:
@@ -47,36 +45,29 @@ class LoginPage(Page):
             return see(onward) if onward is not None else _welcome(visitor)
         reason = f" ({failed})" if _WORD.fullmatch(failed) else ""
         alert = f"Signing in did not work{reason}. Try again, or choose another way." if failed else None
-        return await self.form(scope, onward, query, alert)
+        return render(self.title, await self.body(scope, onward, query), alert=alert)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         given = await read_form(scope, receive)
-        onward = local_path(given.get("next"))
+        onward, endpoint = local_path(given.get("next")), self.endpoints[self.operation]
         try:
-            filled = {name: given.get(name, "") for name in self.fields}
-            answer = await self.operations.answer(self.operation, scope, filled)
+            outcome = await endpoint.call(scope, {name: given.get(name, "") for name in self.fields})
         except (AuthenticationRequired, Conflict, Forbidden, RateLimited, ValidationFailed) as error:
             alert = f"{error.message.rstrip('.')}. {way_out(error)}"
-            response = await self.form(scope, onward, given, alert, status_of(error))
-            if isinstance(error, RateLimited):
-                response.headers["Retry-After"] = retry_after(error)
-            return response
+            return render(self.title, await self.body(scope, onward, given), alert=alert, error=error)
         response = see(onward or public_path(scope, LOGIN_PATH))
-        response.raw_headers.extend(cookies_of(answer))
+        endpoint.keep_session(response, scope, outcome)
         return response
 
-    async def form(
-        self, scope: Scope, onward: str | None, typed: Mapping[str, str], alert: str | None = None, status: int = 200
-    ) -> Response:
-        ways = dict(from_json(bytes((await self.operations.answer("providers", scope, {})).body)))
+    async def body(self, scope: Scope, onward: str | None, typed: Mapping[str, str]) -> str:
+        ways: dict[str, Any] = (await self.endpoints["providers"].call(scope, {})).body()
         body = _form(self.fields, onward, typed, "Sign in") if ways["local_auth_enabled"] else ""
         if self.offers_sign_up:
             body += f'<p class="soft">No account yet? {_link(SIGN_UP_PATH, onward, "Create one")}</p>'
         if body and ways["providers"]:
             body += '<p class="or">or</p>'
         body += "".join(_provider_link(each, onward) for each in ways["providers"])
-        nobody = "<p>Nobody can sign in here at present. Ask the operator of this server.</p>"
-        return render("Sign in", body or nobody, status=status, alert=alert)
+        return body or "<p>Nobody can sign in here at present. Ask the operator of this server.</p>"
 
     @property
     def offers_sign_up(self) -> bool:
@@ -84,26 +75,17 @@ class LoginPage(Page):
 
 
 class SignUpPage(LoginPage):
-    operation = "sign_up"
+    title, operation = "Create an account", "sign_up"
     fields = ("name", "email", "password")
 
-    async def form(
-        self, scope: Scope, onward: str | None, typed: Mapping[str, str], alert: str | None = None, status: int = 200
-    ) -> Response:
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
         if not self.offers_sign_up:
             return see(public_path(scope, LOGIN_PATH))
+        return await super().answer(scope, receive)
+
+    async def body(self, _scope: Scope, onward: str | None, typed: Mapping[str, str]) -> str:
         body = _form(self.fields, onward, typed, "Create account")
-        body += f'<p class="soft">You have an account? {_link(LOGIN_PATH, onward, "Sign in")}</p>'
-        return render("Create an account", body, status=status, alert=alert)
-
-
-class Home(Page):
-    """`/`: redirect to the login page."""
-
-    methods = ("GET",)
-
-    async def show(self, scope: Scope) -> Response:
-        return see(public_path(scope, LOGIN_PATH))
+        return body + f'<p class="soft">You have an account? {_link(LOGIN_PATH, onward, "Sign in")}</p>'
 
 
 _FIELDS = {

@@ -9,16 +9,15 @@ import pytest
 
 from auth.accounts import Accounts
 from auth.api_keys import KeyRequest
-from auth.grants import AuthorizationRequest, CodeExchange, Issued, RefreshExchange
-from auth.grants_clients import RegisteredClient
+from auth.grants import AuthorizationRequest, Issued
 from auth.passwords import Passwords
 from auth.principal import Principal
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired
-from stores.ledger import AuditDraft, Ledger
+from stores.ledger import AuditDraft, Ledger, OAuthClient
 from stores.records import ApiKey
 from tests.ledgers import new_ledger
-from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, RESOURCE, VERIFIER
+from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, RESOURCE, form
 
 DAY = timedelta(days=1)
 
@@ -51,7 +50,7 @@ class Place:
         ann = self.accounts.authenticate(self.signed.access_token)
         return self.accounts.keys.create(ann, wanted, lambda key: AuditDraft("made", key.organization_id, None))
 
-    def register(self, **described: Any) -> RegisteredClient:
+    def register(self, **described: Any) -> OAuthClient:
         return self.accounts.clients.register({"redirect_uris": [CALLBACK], **described})[0]
 
     def code(self) -> str:
@@ -60,11 +59,11 @@ class Place:
         return self.accounts.grants.allow(asked, self.ann.user.id, self.ann.organization.id, draft)
 
     def redeem(self, code: str) -> Issued:
-        return self.accounts.grants.redeem(self.client, CodeExchange(code, VERIFIER, CALLBACK, RESOURCE))
+        return self.accounts.grants.redeem(self.client, form(code))
 
     def refresh(self, token: str | None) -> Issued:
         assert token is not None
-        return self.accounts.grants.refresh(self.client, RefreshExchange(token))
+        return self.accounts.grants.refresh(self.client, {"refresh_token": token})
 
 
 @pytest.fixture

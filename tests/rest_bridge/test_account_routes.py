@@ -66,7 +66,7 @@ async def test_a_new_password_ends_all_sessions_and_leaves_api_keys(client: Clie
     changed = await client.post("/api/users/me/password", json=body, headers=bearer(grace))
     assert changed.status_code == 204
     assert changed.headers.get_list("set-cookie") == [
-        f'engrain_{name}_token=""; HttpOnly; Max-Age=0; Path=/; SameSite=Lax' for name in ("access", "refresh")
+        f'engrain_{name}_token=""; HttpOnly; Max-Age=0; Path=/; SameSite=lax' for name in ("access", "refresh")
     ]
     for each in (grace, other):
         assert (await client.get("/api/auth/me", headers=bearer(each))).status_code == 401

@@ -49,7 +49,7 @@ async def test_tokens_come_as_cookies_that_scripts_cannot_read(client: Client) -
     body, set_cookies = response.json(), response.headers.get_list("set-cookie")
     for line, kind, lifetime in zip(set_cookies, ("access", "refresh"), (600, 6_000), strict=True):
         token = body[f"{kind}_token"]
-        held = re.fullmatch(rf"engrain_{kind}_token=(.*); HttpOnly; Max-Age=(\d+); Path=/; SameSite=Lax", line)
+        held = re.fullmatch(rf"engrain_{kind}_token=(.*); HttpOnly; Max-Age=(\d+); Path=/; SameSite=lax", line)
         assert held is not None, line
         assert (held[1], lifetime - 30 <= int(held[2]) <= lifetime) == (token, True)
 

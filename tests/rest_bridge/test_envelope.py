@@ -6,9 +6,9 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from rest_bridge.envelope import Faults, LimitReached, status_of
+from rest_bridge.envelope import Faults, status_of
 from rest_bridge.request_ids import RequestIds
-from stores.errors import InvalidSetting, NotFound
+from stores.errors import InvalidSetting, NotFound, RateLimited
 from tests.rest_bridge.harness import BASE, Client, Person, assert_envelope
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +66,7 @@ async def test_a_request_that_the_end_of_the_server_cuts_short_is_refused_in_wor
     async def receive() -> Message:
         raise AssertionError
 
-    asgi = RequestIds(Faults(work), version="1")
+    asgi = RequestIds(Faults(work))
     scope = {"type": "http", "method": "POST", "path": "/api/notes", "headers": []}
     request = asyncio.create_task(asgi(scope, receive, send))
     await working.wait()
@@ -108,7 +108,7 @@ def test_an_error_that_is_not_in_the_table_has_the_status_of_its_parent() -> Non
         """A kind of not found."""
 
     assert status_of(MissingPage("page 7")) == 404
-    assert status_of(LimitReached("no", retry_after_s=3)) == 429
+    assert status_of(RateLimited("no", retry_after_s=3)) == 429
     assert status_of(InvalidSetting("never at run time")) == 500
 
 

@@ -36,7 +36,7 @@ async def served(
     inner = Authentication(
         Starlette(routes=[WebSocketRoute(path, endpoint(app, authenticate, **intervals))]), authenticate=authenticate
     )
-    async with listening(lambda started: Server(configuration(RequestIds(inner, version="1")), started)) as port:
+    async with listening(lambda started: Server(configuration(RequestIds(inner)), started)) as port:
         yield f"ws://127.0.0.1:{port}{path}"
 
 

@@ -13,10 +13,9 @@ import pytest
 
 from auth.passwords import Passwords
 from rest_bridge.application import build_asgi
-from rest_bridge.envelope import LimitReached
 from rest_bridge.routes import FixedWindow
 from rest_bridge.server import Server, configuration
-from stores.errors import InvalidSetting
+from stores.errors import InvalidSetting, RateLimited
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Person as Somebody
 from tests.rest_bridge.harness import listening, opened, serving, settings_at, sign_up
@@ -221,10 +220,10 @@ async def limited(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wor
     ],
 )
 def test_a_network_of_one_machine_counts_as_one_caller(one: str, other: str, same: bool) -> None:
-    limit = FixedWindow.parse("1/hour", lambda: 1000.0)
+    limit = FixedWindow("1/hour", lambda: 1000.0)
     limit.take(one)
     if same:
-        with pytest.raises(LimitReached):
+        with pytest.raises(RateLimited):
             limit.take(other)
     else:
         limit.take(other)

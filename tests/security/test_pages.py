@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 import pytest
 
-from auth.grants import AuthorizationRequest, CodeExchange
+from auth.grants import AuthorizationRequest
 from stores.ledger import AuditDraft
 from tests.people import PASSWORD, Person
-from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER
+from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, form
 from tests.security.harness import COOKIE, SURFACES, World, bearer, cookie
 from tools.runtime.threads import in_thread
 
@@ -80,7 +80,7 @@ async def client_token(world: World, who: Person) -> str:
         asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
         audit = AuditDraft("oauth.allow", who.organization_id, who.user_id, client.id, {}, {})
         code = accounts.grants.allow(asked, who.user_id, who.organization_id, audit)
-        return accounts.grants.redeem(client, CodeExchange(code, VERIFIER, CALLBACK, resource)).access_token
+        return accounts.grants.redeem(client, form(code, resource)).access_token
 
     return await in_thread(grant)
 

@@ -58,7 +58,7 @@ async def reset_the_password(world: World, _owner: Person, bob: Person) -> None:
 
 async def end_the_session_elsewhere(world: World, _owner: Person, bob: Person) -> None:
     other = await signed_in_elsewhere(world, bob)
-    path = f"/api/users/me/sessions/{bob.signed.session_id}"
+    path = f"/api/users/me/sessions/{bob.session_id}"
     assert (await world.send("DELETE", path, token=other)).status_code == 200
 
 
@@ -86,7 +86,7 @@ async def replay_a_refresh_token(world: World, _owner: Person, bob: Person) -> N
 
 
 async def end_it_as_the_operator(world: World, _owner: Person, bob: Person) -> None:
-    await in_thread(world.app.ledger.people.revoke_session, bob.signed.session_id)
+    await in_thread(world.app.ledger.people.revoke_session, bob.session_id)
     await world.app.events.renew_user(bob.user_id)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from auth.origin import Origin
+from auth.origin import NOWHERE, Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
@@ -106,10 +106,7 @@ class Call:
     claim: "Claim | None" = None
     """The idempotency key's claim, applied in the transaction of the write."""
     idempotency_key: str | None = None
-    request_id: str = ""
-    client: str = ""
-    """The peer's address, for rate limits and the audit log."""
-    user_agent: str = ""
+    seen: Origin = NOWHERE
     server: Callable[[], str] = str
     """Returns this server's URL for the caller, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
@@ -124,7 +121,7 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        return Origin(self.request_id, self.client, self.user_agent, self.claim.claim_id if self.claim else "")
+        return replace(self.seen, claim_id=self.claim.claim_id) if self.claim else self.seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn, TokenReplayed, require_invitation
-from auth.accounts import enter as enter_invited
+from auth.one_time import token_hash
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, ValidationFailed
 from stores.records import JsonObject, Role, User
@@ -146,7 +146,8 @@ async def _enter(app: App, call: Call, request: LogInRequest, find: Callable[[],
         invitation = require_invitation(app.accounts, token, request.email)
         user = find()
         audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
-        return enter_invited(app.accounts, user, token, replace(audit, actor_id=user.id), call.origin)
+        app.ledger.invitations.accept(token_hash(token), user.id, replace(audit, actor_id=user.id))
+        return app.accounts.start(user, call.origin, organization_id=invitation.organization_id)
 
     signed = await in_turn(app.password_turns, accept)
     identity = signed.identity

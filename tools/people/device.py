@@ -1,6 +1,6 @@
 """Device login (RFC 8628) for programs without a browser."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
@@ -8,10 +8,10 @@ from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.device import Devices
+from auth.device import INTERVAL_S, LIFETIME, Devices
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, DeviceRefusal
-from stores.records import Session
+from stores.records import JsonObject, Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
@@ -100,10 +100,17 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
             "client_name holds characters that cannot be seen.",
             details={"field": "body.client_name", "expected": "visible characters"},
         )
-    started = Devices(app.accounts).start({"client_name": name, "address": call.client, "user_agent": call.user_agent})
+    details: JsonObject = {"client_name": name, "address": call.seen.address, "user_agent": call.seen.user_agent}
+    device_code, user_code = Devices(app.accounts).start(details)
     page = f"{call.server()}{PAGE}"
-    complete = f"{page}?{urlencode({'user_code': started.user_code})}"
-    return StartedDeviceView.of(started, verification_uri=page, verification_uri_complete=complete)
+    return StartedDeviceView(
+        device_code=device_code,
+        user_code=user_code,
+        verification_uri=page,
+        verification_uri_complete=f"{page}?{urlencode({'user_code': user_code})}",
+        expires_in=int(LIFETIME.total_seconds()),
+        interval=INTERVAL_S,
+    )
 
 
 def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
@@ -125,48 +132,40 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
 
     found = Devices(app.accounts).redeem(request.device_code, call.origin, audit)
     if isinstance(found, str):
-        raise _REFUSALS[found]()
+        message, remediation = _REFUSALS[found]
+        raise InvalidRequest(message, code=found, remediation=remediation)
     return signed_in_view(found)
 
 
-_REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
-    "authorization_pending": lambda: InvalidRequest(
-        "Nobody has decided yet.", code="authorization_pending", remediation="Ask again when the interval has passed."
-    ),
-    "slow_down": lambda: InvalidRequest(
+_REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
+    "authorization_pending": ("Nobody has decided yet.", "Ask again when the interval has passed."),
+    "slow_down": (
         "The program asks more often than it was told.",
-        code="slow_down",
-        remediation="Wait five seconds longer between two questions from now on.",
+        "Wait five seconds longer between two questions from now on.",
     ),
-    "access_denied": lambda: InvalidRequest(
-        "The program was turned away.", code="access_denied", remediation="Start the login again if it was a mistake."
-    ),
-    "expired_token": lambda: InvalidRequest(
-        "The device code is unknown, was used, or has expired.",
-        code="expired_token",
-        remediation="Start the login again.",
-    ),
+    "access_denied": ("The program was turned away.", "Start the login again if it was a mistake."),
+    "expired_token": ("The device code is unknown, was used, or has expired.", "Start the login again."),
 }
 
 
 def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
-    found = Devices(app.accounts).waiting(call.caller, request.user_code)
-    return WaitingDeviceView.of(found, **found.details)
+    user_code, found = Devices(app.accounts).waiting(call.caller, request.user_code)
+    return WaitingDeviceView.of(found, user_code=user_code, started_at=found.expires_at - LIFETIME, **found.details)
 
 
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
     devices, organization = Devices(app.accounts), None
-    waiting = devices.waiting(call.caller, request.user_code)
+    user_code, waiting = devices.waiting(call.caller, request.user_code)
     if request.approve:
         slug = request.organization
         organization = call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
         audit = audit_entry(call, "device.approve", organization.id, None, waiting.details)
-        devices.approve(call.caller, waiting.user_code, organization.id, audit)
+        devices.approve(call.caller, user_code, organization.id, audit)
     else:
         audit = audit_entry(call, "device.deny", call.caller.organization_id, None, waiting.details)
-        devices.deny(waiting.user_code, audit)
+        devices.deny(user_code, audit)
     return DecidedDeviceView(
         approved=request.approve,
         client_name=str(waiting.details["client_name"]),

@@ -16,9 +16,8 @@ from auth.external.vouched import Vouched, role_of, vouched
 from auth.one_time import new_token
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound
-from stores.ledger import AuditDraft
 from stores.ledger.external_identities import CODEHOST
-from stores.records import JsonObject, Role
+from stores.records import Role
 from tools.app import App
 from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run
 from tools.people.account import Identifier
@@ -222,9 +221,10 @@ async def _admit(
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
     organization = app.ledger.people.organization_by_slug(provider.organization_slug)
-    details: JsonObject = {"provider": provider.name, "reason": reason}
     home = organization.id if organization else None
-    app.ledger.audit.append(AuditDraft("session.refuse", home, None, None, details, call.origin.described()))
+    app.ledger.audit.append(
+        call.origin.draft("session.refuse", home, None, None, provider=provider.name, reason=reason)
+    )
 
 
 def _enter(

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from pydantic import Field
 
-from auth.accounts import SignedIn, accept, checked_email, require_invitation
-from auth.one_time import new_token
+from auth.accounts import SignedIn, checked_email, require_invitation
+from auth.one_time import new_token, token_hash
 from auth.rights import require_may_give, require_session
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
@@ -163,7 +163,8 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
         session_id = require_session(call.caller)
         invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
         audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
-        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit, call.origin)
+        app.ledger.invitations.accept(token_hash(request.token), call.caller.user_id, audit)
+        return app.accounts.switch(session_id, invitation.organization_id, origin=call.origin)
 
     signed = await in_thread(join)
     identity = signed.identity

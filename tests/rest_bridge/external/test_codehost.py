@@ -163,7 +163,7 @@ async def test_what_is_asked_of_the_code_host(browser: Browser, provider: Provid
     assert query["scope"] == ["read:user user:email"]
     assert query["code_challenge_method"] == ["S256"]
     assert query["redirect_uri"] == [f"{browser.base}/api/auth/codehost/callback"]
-    assert "HttpOnly; Max-Age=600; Path=/; SameSite=Lax" in set_cookies(begun)["engrain_oauth_state"]
+    assert "HttpOnly; Max-Age=600; Path=/; SameSite=lax" in set_cookies(begun)["engrain_oauth_state"]
     ended = await browser.get((await browser.get(begun.headers["location"])).headers["location"])
     assert ended.headers["location"] == f"{FRONTEND}/a?b=c#d"
 

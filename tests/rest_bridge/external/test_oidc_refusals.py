@@ -151,7 +151,7 @@ async def test_a_strange_cookie_is_not_kept(browser: Browser, provider: Provider
     cookie = set_cookies(answer)["engrain_oauth_state"]
     assert "script" not in cookie
     assert len(cookie) < 200
-    assert "HttpOnly; Max-Age=600; Path=/; SameSite=Lax" in cookie
+    assert "HttpOnly; Max-Age=600; Path=/; SameSite=lax" in cookie
 
 
 @pytest.mark.parametrize("iss", ["https://evil.example", ""], ids=str)

@@ -21,6 +21,10 @@ RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
+def form(code: str, resource: str = RESOURCE) -> dict[str, str]:
+    return {"code": code, "code_verifier": VERIFIER, "redirect_uri": CALLBACK, "resource": resource}
+
+
 @dataclass
 class Flow:
     browser: Client

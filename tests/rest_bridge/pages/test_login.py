@@ -50,7 +50,7 @@ async def test_a_password_signs_in_and_leads_on(browser: Client, ann: Person) ->
     assert answer.status_code == 303
     assert answer.headers["location"] == onward
     cookies = answer.headers.get_list("set-cookie")
-    assert all("HttpOnly" in each and "SameSite=Lax" in each for each in cookies)
+    assert all("HttpOnly" in each and "SameSite=lax" in each for each in cookies)
     assert {each.partition("=")[0] for each in cookies} == {SECRET, "engrain_refresh_token"}
     assert (await browser.get("/api/auth/me")).json()["user"]["id"] == ann.user_id
 

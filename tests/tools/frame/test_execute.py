@@ -44,7 +44,7 @@ def test_every_operation_that_writes_takes_an_idempotency_key_or_has_a_reason() 
 async def test_an_organization_is_made_once_for_one_key(owner: Person) -> None:
     before = {each["id"] for each in (await owner.call("list_organizations"))["orgs"]}
     await owner.run("create_organization", idempotency_key="once", name="Twice asked")
-    owner.app.accounts.switch(owner.signed.session_id, owner.organization_id)
+    owner.app.accounts.switch(owner.session_id, owner.organization_id)
     with pytest.raises(Conflict, match="held a secret"):
         await owner.run("create_organization", idempotency_key="once", name="Twice asked")
     after = {each["id"] for each in (await owner.call("list_organizations"))["orgs"]}

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from auth.grants import AuthorizationRequest, CodeExchange
+from auth.grants import AuthorizationRequest
 from stores.errors import AuthenticationRequired, Forbidden, NotFound
 from stores.ledger import AuditDraft, AuditQuery
 from tests.people import Person
-from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, RESOURCE, VERIFIER
+from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, RESOURCE, form
 from tools.app import App
 from tools.catalogue import by_name
 from tools.frame.execute import execute
@@ -24,7 +24,7 @@ def connect(app: App, person: Any, resource: str = RESOURCE, *, name: str = "Edi
     asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
     draft = AuditDraft("oauth.allow", person.organization_id, person.user_id)
     code = app.accounts.grants.allow(asked, person.user_id, person.organization_id, draft)
-    return app.accounts.grants.redeem(client, CodeExchange(code, VERIFIER, CALLBACK, resource)).access_token
+    return app.accounts.grants.redeem(client, form(code, resource)).access_token
 
 
 async def test_a_person_sees_its_apps_and_disconnects_one(app: App, owner: Person) -> None:
