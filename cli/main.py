@@ -12,6 +12,7 @@ import typer
 from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
+from cli.setup import hook, setup
 from cli.sources import import_source
 
 app = typer.Typer(
@@ -313,6 +314,8 @@ app.add_typer(evaluation)
 app.command()(correct)
 app.command("import")(import_source)
 app.command()(review)
+app.command()(setup)
+app.command(hidden=True)(hook)
 
 
 @app.command(hidden=True)
