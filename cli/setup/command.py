@@ -1,84 +1,75 @@
-"""`engrain setup`: clients of this machine, the block of each, and its removal."""
+"""`engrain setup`: list the clients of this machine, set up some, or undo that."""
 
 import difflib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
 
 import typer
 
 from cli.client.failure import CommandFailed, ExitCode, guarded, shown
-from cli.setup.clients import CLIENTS, Client, Machine, own_command
+from cli.setup.clients import CLIENTS, Machine, own_command
 from cli.setup.files import Plan, State
 
 WIDTH = 200
+QUESTION = "What does Engrain know about this project?"
 
 
 def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
     """List the clients; or set up or remove those named, after a question. Exit code 1 if one fails."""
     state, machine = State.of_user(), Machine(environ, own_command())
+    act = partial(_remove, state) if is_removal else partial(_add, machine, state)
+    chosen = list(names)
 
-    def chosen() -> Sequence[str]:
+    def begin() -> None:
         if unknown := [name for name in names if name not in CLIENTS]:
-            raise CommandFailed(
-                f"There is no client {unknown[0]!r}.", f"There are {', '.join(CLIENTS)}.", code=ExitCode.USAGE
-            )
-        if is_removal:
-            return names or sorted(state.read())
-        if not names:
-            for line in _listed(machine, state):
-                typer.echo(line)
-        return names
+            known = ", ".join(CLIENTS)
+            raise CommandFailed(f"There is no client {unknown[0]!r}.", f"There are {known}.", code=ExitCode.USAGE)
+        if is_removal and not names:
+            chosen.extend(sorted(state.read()))
+        if not chosen:
+            typer.echo("Nothing is set up." if is_removal else _list(machine, state))
 
-    found: list[str] = []
-    code = guarded(lambda: found.extend(chosen()))
-    if is_removal and not found and not code:
-        typer.echo("Nothing is set up.")
-    for name in dict.fromkeys(found):
-        act = partial(_remove, state, name) if is_removal else partial(_add, machine, state, CLIENTS[name])
-        code = max(code, guarded(partial(act, is_sure=is_sure)))
-    return code
+    code = guarded(begin)
+    return code or max((guarded(partial(act, name, is_sure=is_sure)) for name in dict.fromkeys(chosen)), default=0)
 
 
-def _listed(machine: Machine, state: State) -> Iterator[str]:
-    ready = []
-    for client in CLIENTS.values():
-        is_there = machine.has(client)
-        status = _status(machine, state, client) if is_there or client.name in state.read() else ""
-        if status == "not set up":
-            ready.append(client.name)
-        yield f"{client.name:12} {client.title:12} {'found' if is_there else 'not found':10} {status}".rstrip()
-    if ready:
-        yield f"Set up: engrain setup {' '.join(ready)}"
+def _list(machine: Machine, state: State) -> str:
+    done = state.read()
+    found = {
+        name: _status(machine, state, name, is_ours=name in done)
+        if machine.has(client) or name in done
+        else "not found"
+        for name, client in CLIENTS.items()
+    }
+    lines = [f"{name:12} {CLIENTS[name].title:12} {status}" for name, status in found.items()]
+    ready = [name for name, status in found.items() if status == "not set up"]
+    return "\n".join(lines + ([f"To set up: engrain setup {' '.join(ready)}"] if ready else []))
 
 
-def _status(machine: Machine, state: State, client: Client) -> str:
+def _status(machine: Machine, state: State, name: str, *, is_ours: bool) -> str:
     try:
-        plans = _additions(machine, state, client)
+        is_complete = not any(plan.is_change for plan in _additions(machine, state, name))
     except CommandFailed as failure:
         return shown(failure.message)
-    is_complete = not any(plan.is_change for plan in plans)
-    if client.name in state.read():
-        return "set up" if is_complete else f"changed since; engrain setup {client.name} sets it up again"
-    return "set up, but not by `engrain setup`" if is_complete else "not set up"
+    if is_ours:
+        return "set up" if is_complete else f"set up, changed since; engrain setup {name} renews it"
+    return "set up by hand" if is_complete else "not set up"
 
 
-def _additions(machine: Machine, state: State, client: Client) -> list[Plan]:
-    plans = [state.addition(client.name, path, form, changes) for path, form, changes in machine.wanted(client)]
+def _additions(machine: Machine, state: State, name: str) -> list[Plan]:
+    plans = [state.addition(name, *each) for each in machine.wanted(name)]
     places = {str(plan.path) for plan in plans}
-    return plans + [state.removal(each) for each in state.read().get(client.name, []) if each.path not in places]
+    return plans + [state.removal(each) for each in state.read().get(name, []) if each.path not in places]
 
 
-def _add(machine: Machine, state: State, client: Client, *, is_sure: bool) -> None:
-    plans = _settle(state, client.name, lambda: _additions(machine, state, client), is_sure=is_sure)
-    changed = [plan for plan in plans if plan.is_change]
-    if not changed:
-        typer.echo(f"{client.title} is set up already.")
-        return
+def _add(machine: Machine, state: State, name: str, *, is_sure: bool) -> None:
+    client = CLIENTS[name]
+    changed = _settle(state, name, partial(_additions, machine, state, name), is_sure=is_sure)
     backups = [plan.record.backup for plan in changed if plan.record and plan.record.backup]
-    kept = f" Kept as it was: {', '.join(backups)}." if backups else ""
-    typer.echo(f"{client.title} is set up.{kept}\n{client.hint}")
+    hint = f"`{client.check}` shows it. Start `{client.program}`" if client.check else "Restart it"
+    done = f"set up. Backup: {', '.join(backups)}" if backups else "set up." if changed else "set up already."
+    typer.echo(f'{client.title} is {done}\n{hint}, and ask: "{QUESTION}"')
 
 
 def _remove(state: State, name: str, *, is_sure: bool) -> None:
@@ -86,26 +77,27 @@ def _remove(state: State, name: str, *, is_sure: bool) -> None:
     if not records:
         typer.echo(f"{title} was not set up by `engrain setup`; nothing to remove.")
         return
-    plans = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure)
+    changed = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure, is_removal=True)
     typer.echo(f"Engrain is removed from {title}.")
-    for plan, record in zip(plans, records, strict=True):
-        if record.form == "text" and plan.after is not None and not plan.is_change:
-            typer.echo(f"{record.path} stays, because somebody changed it. Remove it by hand.")
+    for path in {each.path for each in records if each.form == "text"} - {str(plan.path) for plan in changed}:
+        typer.echo(f"Changed since, and left as it is: {path}")
 
 
-def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:
-    """Show the plans and ask, then carry out what still holds; return them."""
-    plans = planned()
-    for line in chain.from_iterable(map(_difference, plans)):
-        typer.echo(line)
-    is_change = any(plan.is_change for plan in plans)
-    if is_change and not is_sure and not _agreed():
+def _settle(
+    state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool, is_removal: bool = False
+) -> list[Plan]:
+    """Show the changes, ask, and carry out what still holds; return the changes."""
+    plans = [plan for plan in planned() if plan.is_change]
+    for plan in plans:
+        for line in _difference(plan):
+            typer.echo(line)
+    if plans and not is_sure and not _agreed():
         raise CommandFailed("Nothing was changed.", "With --yes it does not ask.")
-    if is_change or not all(plan.record for plan in plans):
+    if plans or is_removal:
         with state.locked():
             current = planned()
-            if not is_sure and [plan.after for plan in current] != [plan.after for plan in plans]:
-                raise CommandFailed("A file changed meanwhile. Nothing was written.", "Repeat the command.")
+            if not is_sure and [plan for plan in current if plan.is_change] != plans:
+                raise CommandFailed("A file changed meanwhile; nothing was written.", "Repeat the command.")
             state.carry_out(name, current)
     return plans
 
@@ -117,6 +109,6 @@ def _agreed() -> bool:
 
 def _difference(plan: Plan) -> Iterator[str]:
     old, new = ((text or "").splitlines() for text in (plan.before, plan.after))
-    names = (str(plan.path) if text is not None else "/dev/null" for text in (plan.before, plan.after))
-    for line in difflib.unified_diff(old, new, *names, lineterm=""):
+    was, is_now = ("/dev/null" if text is None else str(plan.path) for text in (plan.before, plan.after))
+    for line in difflib.unified_diff(old, new, was, is_now, lineterm=""):
         yield shown(line.replace("\t", "    "))[:WIDTH]

@@ -1,161 +1,115 @@
-"""Changes of configuration files, and their undoing, checked against a parser."""
+"""Changes of configuration files and their undoing, each checked with a parser."""
 
+import json
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from pydantic import JsonValue
-
-from cli.setup import jsonc
-from cli.setup.jsonc import Steps
+from cli.setup.jsonc import MISSING, Steps, edited, plain
 
 Format = Literal["json", "toml", "text"]
-"""`text`: a file of ours as a whole."""
-_MISSING = object()
+"""`text` is a file of ours as a whole."""
 
 
 class Change(NamedTuple):
-    """A value to set at a place; or, as an item, to add to the list there (groups of hooks)."""
+    """A value to set at a place; or, as an item, a group of hooks to add to the list there."""
 
     steps: tuple[str, ...]
-    value: JsonValue
+    value: Any
     is_item: bool = False
 
 
-def parsed(form: Format, text: str) -> Any:
-    """Parse a file, or raise ValueError."""
-    if form == "toml":
-        return tomllib.loads(text)
-    try:
-        return jsonc.load(text).data if text.strip("\ufeff \t\r\n") else {}
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def applied(form: Format, text: str | None, changes: Sequence[Change]) -> str:
+def applied(form: Format, text: str, changes: Sequence[Change]) -> str:
     """Return a file with the changes; ValueError if it does not parse or has no place for them."""
-    result = text or ""
     for steps, value, is_item in changes:
         if form == "text":
             return str(value)
-        data = parsed(form, result)
-        if is_item:
-            items = _at(data, steps)
-            if isinstance(items, list) and value in items:
-                continue
-            steps = (*steps, len(items) if isinstance(items, list) else 0)  # noqa: PLW2901 - the place of the item
-        if _at(data, steps) != value:
-            result = _put(form, result, steps, value)
-    return result
+        there = _at(_parsed(form, text), steps)
+        if is_item and not (isinstance(there, list) and value in there):
+            text = _edited(form, text, (*steps, 0), value)
+        elif not is_item and there != value:
+            text = _edited(form, text, steps, value)
+    return text
 
 
 def reverted(form: Format, text: str, base: str | None, changes: Sequence[Change]) -> str | None:
-    """Take the changes out of a file that somebody else changed, too; None if nothing else is in it.
+    """Take the changes out of a file that has others, too; None if nothing is left of a file that was not there.
 
-    A value that stood at a place before comes back from `base`. A whole file stays: it has other words than ours.
+    A value that stood at a place in `base` comes back. A file of ours stays: it has other words now.
     """
     if form == "text":
         return text
-    before, result = parsed(form, base or ""), text
-    for change in reversed(changes):
-        for steps in _places(parsed(form, result), change):
-            old = _MISSING if change.is_item else _at(before, steps)
-            result = _remove(form, result, steps) if old is _MISSING else _put(form, result, steps, old)
-        for depth in range(len(change.steps) - (not change.is_item), 0, -1):
-            outer = change.steps[:depth]
-            if _at(parsed(form, result), outer) in ({}, []) and _at(before, outer) is _MISSING:
-                result = _remove(form, result, outer)
-    return None if base is None and re.sub(r"\s", "", result) in ("{}", "") else result
+    before = _parsed(form, base or "")
+    for steps, value, is_item in changes:
+        there, old = _at(_parsed(form, text), steps), MISSING if is_item else _at(before, steps)
+        groups = there if is_item and isinstance(there, list) else []
+        places: list[Steps] = [(*steps, n) for n, group in enumerate(groups) if _is_alike(group, value)]
+        for place in reversed(places) if is_item else [steps] if there is not MISSING else []:
+            way = (
+                place if old is not MISSING else _emptied(_parsed(form, text), place, {} if form == "toml" else before)
+            )
+            text = _edited(form, text, way, old)
+    return None if base is None and re.sub(r"\s", "", text) in ("{}", "") else text
 
 
-def _places(data: Any, change: Change) -> Iterator[Steps]:
-    found = _at(data, change.steps)
-    if not change.is_item:
-        yield from () if found is _MISSING else [change.steps]
-        return
-    own = _commands(change.value)
-    for n, group in reversed(list(enumerate(found if isinstance(found, list) else []))):
-        commands = _commands(group)
-        if commands and set(commands) <= set(own):
-            yield (*change.steps, n)
-        else:
-            yield from ((*change.steps, n, "hooks", i) for i in reversed(range(len(commands))) if commands[i] in own)
+def _emptied(data: Any, steps: Steps, before: Any) -> Steps:
+    """Return the steps to the outermost container that has nothing else in it, and was not there before."""
+    while len(steps) > 1 and len(_at(data, steps[:-1])) == 1 and _at(before, steps[:-1]) is MISSING:
+        steps = steps[:-1]
+    return steps
 
 
-def _commands(group: Any) -> list[Any]:
-    hooks = group.get("hooks") if isinstance(group, dict) else None
-    return [hook.get("command") if isinstance(hook, dict) else None for hook in hooks or []]
+def _is_alike(group: Any, own: Any) -> bool:
+    try:
+        return [hook["command"] for hook in group["hooks"]] == [hook["command"] for hook in own["hooks"]]
+    except (KeyError, TypeError):
+        return False
 
 
 def _at(data: Any, steps: Steps) -> Any:
     for key in steps:
-        try:
-            data = data[key]
-        except (KeyError, IndexError, TypeError):
-            return _MISSING
+        data = data.get(key, MISSING) if isinstance(data, dict) else MISSING
     return data
 
 
-def _put(form: Format, text: str, steps: Steps, value: JsonValue) -> str:
-    expected = _with(deepcopy(parsed(form, text)), steps, value)
-    results = [jsonc.put(text, steps, value)] if form == "json" else _toml_with(text, steps, value)
-    return _checked(form, results, expected)
+def _parsed(form: Format, text: str) -> Any:
+    try:
+        return (
+            tomllib.loads(text) if form == "toml" else json.loads(plain(text) if text.strip("\ufeff\r\n\t ") else "{}")
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
-def _remove(form: Format, text: str, steps: Steps) -> str:
-    expected = deepcopy(parsed(form, text))
-    del _at(expected, steps[:-1])[steps[-1]]
-    if form == "json":
-        return _checked(form, [jsonc.remove(text, steps)], expected)
-    import tomlkit  # noqa: PLC0415 - for Codex alone
+def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
+    expected = _parsed(form, text)
+    try:
+        _modify(expected, steps, value)
+        if form == "toml":
+            import tomlkit  # noqa: PLC0415 - for Codex alone
 
-    document = tomlkit.parse(text)
-    del _at(document, steps[:-1])[steps[-1]]
-    return _checked(form, [tomlkit.dumps(document)], expected)
+            document = tomlkit.parse(text)
+            _modify(document, steps, value)
+            result = tomlkit.dumps(document)
+            if 0 < text.count("\n") == text.count("\r\n"):
+                result = result.replace("\r\n", "\n").replace("\n", "\r\n")
+        else:
+            result = edited(text if text.strip("\ufeff\r\n\t ") else "{}\n", steps, value)
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"it has something else at {'.'.join(map(str, steps))}") from error
+    if _parsed(form, result) != expected:
+        raise ValueError("it cannot be changed without touching the rest of it")
+    return result
 
 
-def _with(data: Any, steps: Steps, value: JsonValue) -> Any:
-    inner = data
-    for key, following in zip(steps[:-1], steps[1:], strict=True):
-        if _at(inner, [key]) is _MISSING:
-            _set(inner, key, {} if isinstance(following, str) else [])
-        inner = inner[key]
-    _set(inner, steps[-1], value)
-    return data
-
-
-def _set(inner: Any, key: str | int, value: JsonValue) -> None:
-    if not isinstance(inner, dict if isinstance(key, str) else list):
-        raise ValueError(f"{key!r} has no place in it")
-    if isinstance(inner, list) and key == len(inner):
-        inner.append(value)
+def _modify(data: Any, steps: Steps, value: Any) -> None:
+    for key, following in pairwise(steps):
+        data = data.setdefault(key, {} if isinstance(following, str) else [])
+    if value is MISSING:
+        del data[steps[-1]]
+    elif isinstance(data, list):
+        data.insert(int(steps[-1]), value)
     else:
-        inner[key] = value
-
-
-def _toml_with(text: str, steps: Steps, value: Any) -> Iterator[str]:
-    import tomlkit  # noqa: PLC0415 - for Codex alone
-
-    eol = "\r\n" if "\r\n" in text else "\n"
-    lines = "".join(f"{key} = {tomlkit.item(each).as_string()}\n" for key, each in value.items())
-    table = f"[{'.'.join(map(str, steps))}]\n{lines}".replace("\n", eol)
-    gap = "" if not text.strip() else eol if text.endswith("\n") else eol * 2
-    yield text + gap + table
-    document = tomlkit.parse(text)
-    inner: Any = document
-    for key in steps[:-1]:
-        inner = inner.setdefault(key, {})
-    inner[steps[-1]] = value
-    yield tomlkit.dumps(document)
-
-
-def _checked(form: Format, results: Iterator[str] | list[str], expected: JsonValue) -> str:
-    for result in results:
-        try:
-            if parsed(form, result) == expected:
-                return result
-        except ValueError:
-            continue
-    raise ValueError("it cannot be changed without touching the rest of it")
+        data[steps[-1]] = value
