@@ -26,7 +26,7 @@ def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: b
             known = ", ".join(CLIENTS)
             raise CommandFailed(f"There is no client {unknown[0]!r}.", f"There are {known}.", code=ExitCode.USAGE)
         if is_removal and not names:
-            chosen.extend(sorted(state.read()))
+            chosen.extend(reversed(state.read()))  # later ones are in folders of earlier ones
         if not chosen:
             typer.echo("Nothing is set up." if is_removal else _list(machine, state))
 

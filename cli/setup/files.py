@@ -99,8 +99,10 @@ class State:
         target = path.resolve()
         old = next((each for each in self.read().get(client, []) if each.path == str(target)), None)
         before = read_text(target)
-        base = self.removal(old).after if old else before
         with careful(target):
+            if old and before is not None and applied(form, before, changes) == before:
+                return Plan(target, before, before, _backup(old), old)
+            base = self.removal(old).after if old else before
             after = applied(form, base or "", changes)
         backup = str(self.folder / f"{client}-{_digest(str(target))[:8]}-{target.name}") if base is not None else None
         folders = old.folders if old else [str(each) for each in target.parents if not each.exists()]
@@ -108,15 +110,19 @@ class State:
 
     def removal(self, record: Record) -> Plan:
         """Plan to undo the changes of a file: to its backup if nobody changed it since, else they alone."""
-        path = Path(record.path)
-        before, base = read_text(path), read_text(Path(record.backup)) if record.backup else None
-        if before is None or _digest(before) == record.sha256:
+        path, base = Path(record.path), _backup(record)
+        before = read_text(path)
+        if before is None or (_digest(before) == record.sha256 and (base is None) is (record.backup is None)):
             return Plan(path, before, None if before is None else base)
         with careful(path):
-            return Plan(path, before, reverted(record.form, before, base, record.changes))
+            return Plan(path, before, reverted(record.form, before, base or (record.backup and ""), record.changes))
 
     def _write(self, records: dict[str, list[Record]]) -> None:
         replace_file(self.path, _RECORDS.dump_json(records, indent=1).decode())
+
+
+def _backup(record: Record) -> str | None:
+    return read_text(Path(record.backup)) if record.backup else None
 
 
 def _digest(text: str) -> str:
