@@ -35,26 +35,22 @@ def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: b
 
 
 def _list(machine: Machine, state: State) -> str:
-    done = state.read()
-    found = {
-        name: _status(machine, state, name, is_ours=name in done)
-        if machine.has(client) or name in done
-        else "not found"
-        for name, client in CLIENTS.items()
-    }
+    found = {name: _status(machine, state, name) for name in CLIENTS}
     lines = [f"{name:12} {CLIENTS[name].title:12} {status}" for name, status in found.items()]
     ready = [name for name, status in found.items() if status == "not set up"]
     return "\n".join(lines + ([f"To set up: engrain setup {' '.join(ready)}"] if ready else []))
 
 
-def _status(machine: Machine, state: State, name: str, *, is_ours: bool) -> str:
+def _status(machine: Machine, state: State, name: str) -> str:
+    is_ours = name in state.read()
+    if not is_ours and not machine.has(CLIENTS[name]):
+        return "not found"
     try:
-        is_complete = not any(plan.is_change for plan in _additions(machine, state, name))
+        if not any(plan.is_change for plan in _additions(machine, state, name)):
+            return "set up"
     except CommandFailed as failure:
         return shown(failure.message)
-    if is_ours:
-        return "set up" if is_complete else f"set up, changed since; engrain setup {name} renews it"
-    return "set up by hand" if is_complete else "not set up"
+    return f"set up, changed since; engrain setup {name} renews it" if is_ours else "not set up"
 
 
 def _additions(machine: Machine, state: State, name: str) -> list[Plan]:
@@ -77,34 +73,30 @@ def _remove(state: State, name: str, *, is_sure: bool) -> None:
     if not records:
         typer.echo(f"{title} was not set up by `engrain setup`; nothing to remove.")
         return
-    changed = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure, is_removal=True)
+    changed = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure)
     typer.echo(f"Engrain is removed from {title}.")
     for path in {each.path for each in records if each.form == "text"} - {str(plan.path) for plan in changed}:
         typer.echo(f"Changed since, and left as it is: {path}")
 
 
-def _settle(
-    state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool, is_removal: bool = False
-) -> list[Plan]:
+def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:
     """Show the changes, ask, and carry out what still holds; return the changes."""
-    plans = [plan for plan in planned() if plan.is_change]
+    every = planned()
+    plans = [plan for plan in every if plan.is_change]
     for plan in plans:
         for line in _difference(plan):
             typer.echo(line)
-    if plans and not is_sure and not _agreed():
-        raise CommandFailed("Nothing was changed.", "With --yes it does not ask.")
-    if plans or is_removal:
+    if plans and not is_sure:
+        typer.echo("Write this? [y/N] ", nl=False)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandFailed("Nothing was changed.", "With --yes it does not ask.")
+    if plans or not all(plan.record for plan in every):
         with state.locked():
             current = planned()
             if not is_sure and [plan for plan in current if plan.is_change] != plans:
                 raise CommandFailed("A file changed meanwhile; nothing was written.", "Repeat the command.")
             state.carry_out(name, current)
     return plans
-
-
-def _agreed() -> bool:
-    typer.echo("Write this? [y/N] ", nl=False)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _difference(plan: Plan) -> Iterator[str]:

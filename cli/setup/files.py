@@ -160,6 +160,6 @@ def careful(path: Path) -> Iterator[None]:
     """Raise CommandFailed for a file that cannot be read or written, does not parse, or has no place for a change."""
     try:
         yield
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error).splitlines()[0].rstrip(".")
         raise CommandFailed(f"{path} was left as it is: {reason}.", "Correct that, and repeat the command.") from None

@@ -29,7 +29,7 @@ def applied(form: Format, text: str, changes: Sequence[Change]) -> str:
         there = _at(_parsed(form, text), steps)
         if is_item and not (isinstance(there, list) and value in there):
             text = _edited(form, text, (*steps, 0), value)
-        elif not is_item and there != value:
+        elif not is_item and not (isinstance(there, dict) and there | value == there):
             text = _edited(form, text, steps, value)
     return text
 
@@ -47,18 +47,13 @@ def reverted(form: Format, text: str, base: str | None, changes: Sequence[Change
         groups = there if is_item and isinstance(there, list) else []
         places: list[Steps] = [(*steps, n) for n, group in enumerate(groups) if _is_alike(group, value)]
         for place in reversed(places) if is_item else [steps] if there is not MISSING else []:
-            way = (
-                place if old is not MISSING else _emptied(_parsed(form, text), place, {} if form == "toml" else before)
-            )
-            text = _edited(form, text, way, old)
+            # Of containers that were not there, the outermost with nothing else in it goes.
+            while old is MISSING and len(place) > 1 and len(_at(_parsed(form, text), place[:-1])) == 1:
+                if form == "json" and _at(before, place[:-1]) is not MISSING:
+                    break
+                place = place[:-1]
+            text = _edited(form, text, place, old)
     return None if base is None and re.sub(r"\s", "", text) in ("{}", "") else text
-
-
-def _emptied(data: Any, steps: Steps, before: Any) -> Steps:
-    """Return the steps to the outermost container that has nothing else in it, and was not there before."""
-    while len(steps) > 1 and len(_at(data, steps[:-1])) == 1 and _at(before, steps[:-1]) is MISSING:
-        steps = steps[:-1]
-    return steps
 
 
 def _is_alike(group: Any, own: Any) -> bool:
@@ -75,12 +70,7 @@ def _at(data: Any, steps: Steps) -> Any:
 
 
 def _parsed(form: Format, text: str) -> Any:
-    try:
-        return (
-            tomllib.loads(text) if form == "toml" else json.loads(plain(text) if text.strip("\ufeff\r\n\t ") else "{}")
-        )
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return tomllib.loads(text) if form == "toml" else json.loads(plain(text).strip() or "{}")
 
 
 def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
@@ -96,7 +86,7 @@ def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
             if 0 < text.count("\n") == text.count("\r\n"):
                 result = result.replace("\r\n", "\n").replace("\n", "\r\n")
         else:
-            result = edited(text if text.strip("\ufeff\r\n\t ") else "{}\n", steps, value)
+            result = edited(text, steps, value)
     except (AttributeError, TypeError) as error:
         raise ValueError(f"it has something else at {'.'.join(map(str, steps))}") from error
     if _parsed(form, result) != expected:

@@ -34,7 +34,8 @@ def edited(text: str, steps: Steps, value: Any) -> str:
 
     Objects and arrays on the way are made. TypeError where the way leads through something else.
     """
-    clean, depth = plain(text), 0
+    text = text if plain(text).strip() else text + "{}\n"
+    clean = plain(text)
     at = _skipped(clean, 0)
     for depth, key in enumerate(steps, 1):
         if clean[at] != ("{" if isinstance(key, str) else "["):

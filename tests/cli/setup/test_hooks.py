@@ -58,8 +58,13 @@ def test_a_session_starts_with_the_pack_of_the_project_of_its_folder(
         http.post(
             json={"name": name, "entity_type": "project", "content": f"The {name} app."}, **keep
         ).raise_for_status()
-        decision = {"name": f"Work on the {name}", "entity_type": "decision", "content": "Ferry work. " * 900}
-        http.post(json={**decision, "project": name}, **keep).raise_for_status()
+        decision = {
+            "name": f"Work on the {name}",
+            "entity_type": "decision",
+            "content": "Ferry work. " * 900,
+            "metadata": {"project_id": name},
+        }
+        http.post(json=decision, **keep).raise_for_status()
     deadline = time.monotonic() + 60
     while not (text := said(shell, "session-start", event)):
         assert time.monotonic() < deadline, "a busy machine may reach the time limit, but not each time"
@@ -84,9 +89,8 @@ def test_reflection_is_offered_once_a_session_and_never_in_a_loop(nowhere: Shell
 
 def test_a_hook_says_nothing_when_it_cannot(nowhere: Shell, tmp_path: Path) -> None:
     event = {"session_id": "s", "cwd": str(tmp_path / "gone"), "transcript_path": "/nowhere"}
-    for name in ("session-start", "stop", "nonsense"):
-        for typed in (json.dumps(event), "{broken", "", "[]"):
-            assert said(nowhere, name, typed) == ""
+    for name, typed in (("session-start", json.dumps(event)), ("stop", "{broken"), ("stop", "[]"), ("nonsense", "{}")):
+        assert said(nowhere, name, typed) == ""
     with nowhere.start("hook", "stop") as waiting:  # for input that never comes
         assert waiting.wait(timeout=60) == 0
 
