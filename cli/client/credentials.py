@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cli.client.failure import CommandFailed, warn
+from cli.folders import replace_file
 
 VERSION = 1
 
@@ -98,17 +99,8 @@ class CredentialFile:
             "default": credentials.default,
             "servers": {name: asdict(each) for name, each in credentials.servers.items()},
         }
-        fresh = self.path.with_suffix(".new")
         with self._writing():
-            # One that an interrupted command left may have any mode.
-            fresh.unlink(missing_ok=True)
-            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(body, file, indent=2)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(self.path)
+            replace_file(self.path, json.dumps(body, indent=2) + "\n")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -31,7 +31,9 @@ class Client:
     check: str = ""
 
 
-CLIENTS = {name: Client(**row) for name, row in tomllib.loads((HERE / "clients.toml").read_text()).items()}
+_TABLE = tomllib.loads((HERE / "clients.toml").read_text())
+_PLACES = _TABLE.pop("places")
+CLIENTS = {name: Client(**row) for name, row in _TABLE.items()}
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,11 @@ class Machine:
 
     @cached_property
     def places(self) -> Mapping[str, str]:
-        home, given = str(Path.home()), self.environ.get
-        config, is_mac = given("XDG_CONFIG_HOME") or f"{home}/.config", platform.system() == "Darwin"
-        code = f"{home}/Library/Application Support/Code/User" if is_mac else f"{config}/Code/User"
-        return {
-            "home": home, "config": config, "code": code, "cline": f"{code}/globalStorage/saoudrizwan.claude-dev",
-            "zed": f"{home}/.config/zed" if is_mac else f"{config}/zed",
-            "claude": given("CLAUDE_CONFIG_DIR") or f"{home}/.claude", "codex": given("CODEX_HOME") or f"{home}/.codex",
-            "claude_json": given("CLAUDE_CONFIG_DIR") or home, "copilot": given("COPILOT_HOME") or f"{home}/.copilot",
-        }  # fmt: skip
+        found = {"home": str(Path.home())}
+        for name, (variable, *defaults) in _PLACES.items():
+            default = defaults[-1 if platform.system() == "Darwin" else 0]
+            found[name] = self.environ.get(variable) or default.format_map(found)
+        return found
 
     def path(self, place: str) -> Path:
         return Path(place.format_map(self.places))

@@ -17,7 +17,7 @@ QUESTION = "What does Engrain know about this project?"
 
 def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
     """List the clients; or set up or remove those named, after a question. Exit code 1 if one fails."""
-    state, machine = State.of_user(), Machine(environ, own_command())
+    state, machine = State(), Machine(environ, own_command())
     act = partial(_remove, state) if is_removal else partial(_add, machine, state)
     chosen = list(names)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from cli.client.failure import CommandFailed
+from cli.folders import replace_file
 from cli.setup.formats import Change, Format, applied, reverted
 
 
@@ -48,14 +49,11 @@ class Plan:
 class State:
     """Folder with the records and the backups."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / "setup.json"
-
-    @classmethod
-    def of_user(cls) -> "State":
+    def __init__(self) -> None:
         import platformdirs  # noqa: PLC0415 - not every command needs it
 
-        return cls(Path(platformdirs.user_state_dir("engrain", appauthor=False)) / "setup")
+        self.folder = Path(platformdirs.user_state_dir("engrain", appauthor=False)) / "setup"
+        self.path = self.folder / "setup.json"
 
     def read(self) -> dict[str, list[Record]]:
         """Return the records by client; CommandFailed if they cannot be read."""
@@ -80,15 +78,16 @@ class State:
         before, records = self.read(), [plan.record for plan in plans if plan.record]
         for plan in plans:
             if plan.record and plan.record.backup:
-                replace_file(Path(plan.record.backup), plan.base)
+                write_text(Path(plan.record.backup), plan.base)
         if records:
-            self._write(before | {client: records})
+            write_text(self.path, _RECORDS.dump_json(before | {client: records}).decode())
         for plan in plans:
             if plan.is_change:
-                replace_file(plan.path, plan.after)
+                write_text(plan.path, plan.after)
         if not records:
-            self._write({name: each for name, each in before.items() if name != client})
-            for record in before.get(client, []):
+            gone = before.pop(client, [])
+            write_text(self.path, _RECORDS.dump_json(before).decode())
+            for record in gone:
                 Path(record.backup or self.folder / "none").unlink(missing_ok=True)
                 with suppress(OSError):  # it holds something else
                     for folder in record.folders:
@@ -117,9 +116,6 @@ class State:
         with careful(path):
             return Plan(path, before, reverted(record.form, before, base or (record.backup and ""), record.changes))
 
-    def _write(self, records: dict[str, list[Record]]) -> None:
-        replace_file(self.path, _RECORDS.dump_json(records, indent=1).decode())
-
 
 def _backup(record: Record) -> str | None:
     return read_text(Path(record.backup)) if record.backup else None
@@ -135,24 +131,10 @@ def read_text(path: Path) -> str | None:
         return path.read_bytes().decode() if path.exists() else None
 
 
-def replace_file(path: Path, text: str | None) -> None:
-    """Replace a file atomically, with its mode, by default 0600; `None` removes it."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+def write_text(path: Path, text: str | None) -> None:
+    """Replace a file atomically, with its mode; `None` removes it."""
     with careful(path):
-        if text is None:
-            path.unlink(missing_ok=True)
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            fresh.touch(0o600, exist_ok=False)
-            fresh.chmod(path.stat().st_mode & 0o7777 if path.exists() else 0o600)
-            with fresh.open("wb") as file:
-                file.write(text.encode())
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+        path.unlink(missing_ok=True) if text is None else replace_file(path, text)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 Steps = Sequence[str | int]
 """Keys and indexes from the root to a value."""
@@ -17,11 +17,8 @@ _INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 _decode = json.JSONDecoder().raw_decode
 
 
-class _Member(NamedTuple):
-    key: str | int
-    start: int
-    value: int
-    end: int
+_Member = tuple[str | int, int, int, int]
+"""A key or index, and the offsets of the member, its value and its end."""
 
 
 def plain(text: str) -> str:
@@ -41,7 +38,7 @@ def edited(text: str, steps: Steps, value: Any) -> str:
         if clean[at] != ("{" if isinstance(key, str) else "["):
             raise TypeError(f"there is something else in the place of {key!r}")
         members = _members(clean, at)
-        position = next((n for n in range(len(members) - 1, -1, -1) if members[n].key == key), None)
+        position = next((n for n in range(len(members) - 1, -1, -1) if members[n][0] == key), None)
         if depth == len(steps) and value is MISSING:
             return text if position is None else _without(text, members, position)
         if position is None or (depth == len(steps) and isinstance(key, int)):
@@ -70,7 +67,7 @@ def _members(clean: str, at: int) -> list[_Member]:
             key, end = _decode(clean, start)
             value = _skipped(clean, _skipped(clean, end) + 1)
         end = _decode(clean, value)[1]
-        found.append(_Member(key, start, value, end))
+        found.append((key, start, value, end))
         at = _skipped(clean, end)
         separator = clean[at]
     return found
@@ -78,11 +75,11 @@ def _members(clean: str, at: int) -> list[_Member]:
 
 def _with(text: str, at: int, members: list[_Member], key: str | int, value: Any) -> str:
     label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
-    if members and "\n" not in text[at : members[0].start]:
+    if members and "\n" not in text[at : members[0][1]]:
         new = f"{label}{json.dumps(value, ensure_ascii=False)}, "
     else:
         eol, outer = _eol(text), _indent_at(text, at)
-        indent = _indent_at(text, members[0].start) if members else outer + _unit(text)
+        indent = _indent_at(text, members[0][1]) if members else outer + _unit(text)
         new = f"{eol}{indent}{label}{_rendered(text, value, indent)}{',' if members else eol + outer}"
     return text[: at + 1] + new + (text[at + 1 :] if members else text[at + 1 :].lstrip())
 
@@ -95,7 +92,7 @@ def _without(text: str, members: list[_Member], position: int) -> str:
     if _LINE_END.match(text, end):
         kept = kept.rstrip()
     if not has_comma and position:
-        before = code.index(",", members[position - 1].end)
+        before = code.index(",", members[position - 1][3])
         kept = kept[:before] + kept[before + 1 :]
     return kept + text[end:]
 
@@ -109,8 +106,7 @@ def _eol(text: str) -> str:
 
 
 def _unit(text: str) -> str:
-    found = _INDENT.search(text)
-    return found[0] if found else "  "
+    return found[0] if (found := _INDENT.search(text)) else "  "
 
 
 def _indent_at(text: str, at: int) -> str:
