@@ -59,7 +59,7 @@ def run_capture(environ: Mapping[str, str], options: Options) -> int:
             path = folder / f"{uuid.uuid4()}.json"
             with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                replace_file(path, json.dumps(body))
+                replace_file(path, json.dumps(body).encode())
             _send(client, body, path, hidden)
 
     code = guarded(command)

@@ -1,7 +1,9 @@
 """Files of a folder that people wrote, and the atomic replacement of one."""
 
 import os
-from collections.abc import Collection, Iterator
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
@@ -16,18 +18,21 @@ def files_of(root: Path, suffixes: Collection[str]) -> Iterator[Path]:
                 yield path
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Replace a file atomically, with its mode; a new one is its owner's alone."""
+def replace_file(path: Path, data: bytes, mode: int = 0o600, check: Callable[[], None] = lambda: None) -> None:
+    """Replace a file atomically after a last check, with its mode and owner; a new one gets the mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
     try:
-        fresh.touch(0o600, exist_ok=False)
-        fresh.chmod(path.stat().st_mode & 0o7777 if path.exists() else 0o600)
-        with fresh.open("wb") as file:
-            file.write(text.encode())
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            with suppress(OSError):
+                shutil.chown(fresh, path.stat().st_uid, path.stat().st_gid)
+            shutil.copymode(path, fresh)
+        check()
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)

@@ -100,7 +100,7 @@ class CredentialFile:
             "servers": {name: asdict(each) for name, each in credentials.servers.items()},
         }
         with self._writing():
-            replace_file(self.path, json.dumps(body, indent=2) + "\n")
+            replace_file(self.path, f"{json.dumps(body, indent=2)}\n".encode())
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -1,7 +1,4 @@
-"""`engrain setup`, which connects coding agents to Engrain, and `engrain hook`, which their hooks call.
-
-`clients` is the table of the clients, `formats` and `jsonc` edit their files, `files` writes and undoes.
-"""
+"""`engrain setup` connects coding agents to Engrain; their hooks call `engrain hook`."""
 
 import os
 from typing import Annotated

@@ -7,10 +7,9 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from string import Template
+from types import SimpleNamespace
 from typing import Any
 
 from cli.setup.formats import Change, Format
@@ -19,67 +18,46 @@ HERE = Path(__file__).parent
 SERVER = "engrain"
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    title: str
-    program: str
-    folder: str
-    files: Sequence[str]
-    block: Any
-    at: str = "mcpServers"
-    form: Format = "json"
-    check: str = ""
-
-
+Client = SimpleNamespace
+"""A row of `clients.toml`."""
+_DEFAULTS = {"at": "mcpServers", "form": "json", "check": ""}
 _TABLE = tomllib.loads((HERE / "clients.toml").read_text())
 _PLACES = _TABLE.pop("places")
-CLIENTS = {name: Client(**row) for name, row in _TABLE.items()}
+CLIENTS = {name: Client(**_DEFAULTS | row) for name, row in _TABLE.items()}
 
 
-@dataclass(frozen=True)
-class Machine:
-    environ: Mapping[str, str]
-    command: Sequence[str]
+def path_of(environ: Mapping[str, str], place: str) -> Path:
+    """Return the path of a place such as `{codex}/config.toml`."""
+    found = {"home": str(Path.home())}
+    for name, (variable, *defaults) in _PLACES.items():
+        default = defaults[-1 if platform.system() == "Darwin" else 0]
+        found[name] = environ.get(variable) or default.format_map(found)
+    return Path(place.format_map(found))
 
-    @cached_property
-    def places(self) -> Mapping[str, str]:
-        found = {"home": str(Path.home())}
-        for name, (variable, *defaults) in _PLACES.items():
-            default = defaults[-1 if platform.system() == "Darwin" else 0]
-            found[name] = self.environ.get(variable) or default.format_map(found)
-        return found
 
-    def path(self, place: str) -> Path:
-        return Path(place.format_map(self.places))
+def is_there(environ: Mapping[str, str], client: Client) -> bool:
+    """Return whether a client is installed or was used."""
+    places = (client.folder, *client.files)
+    return bool(shutil.which(client.program)) or any(path_of(environ, place).exists() for place in places)
 
-    def has(self, client: Client) -> bool:
-        return bool(shutil.which(client.program)) or any(
-            map(Path.exists, map(self.path, (client.folder, *client.files)))
-        )
 
-    def wanted(self, name: str) -> Iterator[tuple[Path, Format, Sequence[Change]]]:
-        """Yield the files of a client with the changes to make."""
-        client, words = CLIENTS[name], [*self.command, "mcp"]
-        paths = [self.path(place) for place in client.files]
-        path = next((path for path in paths if path.exists()), paths[0])
-        filled: dict[str, Any] = {"$program": words[0], "$args": words[1:], "$command": words}
-        if client.form == "text":
-            block: Any = Template(client.block).substitute(
-                {key[1:]: json.dumps(value) for key, value in filled.items()}
-            )
-        else:
-            block = {key: filled[each] if str(each) in filled else each for key, each in client.block.items()}
-        yield path, client.form, [Change((client.at, SERVER), block)]
-        if name == "claude-code":
-            yield self.path("{claude}/settings.json"), "json", list(self._hooks())
-            skill = (HERE / "plugin/skills/engrain/SKILL.md").read_text(encoding="utf-8")
-            yield self.path("{claude}/skills/engrain/SKILL.md"), "text", [Change((), skill)]
-
-    def _hooks(self) -> Iterator[Change]:
-        start = json.dumps(f"{shlex.join(self.command)} hook")[:-1]
-        shipped = (HERE / "plugin/hooks/hooks.json").read_text().replace(f'"{SERVER} hook', start)
-        for event, groups in json.loads(shipped)["hooks"].items():
-            yield from (Change(("hooks", event), group, is_item=True) for group in groups)
+def wanted(environ: Mapping[str, str], name: str) -> Iterator[tuple[Path, Format, Sequence[Change]]]:
+    """Yield the files of a client with the changes to make."""
+    client, words = CLIENTS[name], [*(start := own_command()), "mcp"]
+    paths = [path_of(environ, place) for place in client.files]
+    filled: dict[str, Any] = {"$program": words[0], "$args": words[1:], "$command": words}
+    if client.form == "text":
+        block: Any = Template(client.block).substitute({key[1:]: json.dumps(each) for key, each in filled.items()})
+    else:
+        block = {key: filled[each] if str(each) in filled else each for key, each in client.block.items()}
+    yield next(filter(Path.exists, paths), paths[0]), client.form, [Change((client.at, SERVER), block)]
+    if name == "claude-code":
+        shipped = (HERE / "plugin/hooks/hooks.json").read_text()
+        hooks = json.loads(shipped.replace(f'"{SERVER} hook', json.dumps(f"{shlex.join(start)} hook")[:-1]))["hooks"]
+        groups = [Change(("hooks", event), group, is_item=True) for event in hooks for group in hooks[event]]
+        yield path_of(environ, "{claude}/settings.json"), "json", groups
+        skill = (HERE / "plugin/skills/engrain/SKILL.md").read_text(encoding="utf-8")
+        yield path_of(environ, "{claude}/skills/engrain/SKILL.md"), "text", [Change((), skill)]
 
 
 def own_command() -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""`engrain setup`: list the clients of this machine, set up some, or undo that."""
+"""`engrain setup`: list the clients of this environ, set up some, or undo that."""
 
 import difflib
 import sys
@@ -8,7 +8,7 @@ from functools import partial
 import typer
 
 from cli.client.failure import CommandFailed, ExitCode, guarded, shown
-from cli.setup.clients import CLIENTS, Machine, own_command
+from cli.setup.clients import CLIENTS, is_there, wanted
 from cli.setup.files import Plan, State
 
 WIDTH = 200
@@ -17,8 +17,8 @@ QUESTION = "What does Engrain know about this project?"
 
 def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
     """List the clients; or set up or remove those named, after a question. Exit code 1 if one fails."""
-    state, machine = State(), Machine(environ, own_command())
-    act = partial(_remove, state) if is_removal else partial(_add, machine, state)
+    state = State()
+    act = partial(_remove, state) if is_removal else partial(_add, environ, state)
     chosen = list(names)
 
     def begin() -> None:
@@ -28,40 +28,40 @@ def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: b
         if is_removal and not names:
             chosen.extend(reversed(state.read()))  # later ones are in folders of earlier ones
         if not chosen:
-            typer.echo("Nothing is set up." if is_removal else _list(machine, state))
+            typer.echo("Nothing is set up." if is_removal else _list(environ, state))
 
     code = guarded(begin)
     return code or max((guarded(partial(act, name, is_sure=is_sure)) for name in dict.fromkeys(chosen)), default=0)
 
 
-def _list(machine: Machine, state: State) -> str:
-    found = {name: _status(machine, state, name) for name in CLIENTS}
+def _list(environ: Mapping[str, str], state: State) -> str:
+    found = {name: _status(environ, state, name) for name in CLIENTS}
     lines = [f"{name:12} {CLIENTS[name].title:12} {status}" for name, status in found.items()]
     ready = [name for name, status in found.items() if status == "not set up"]
     return "\n".join(lines + ([f"To set up: engrain setup {' '.join(ready)}"] if ready else []))
 
 
-def _status(machine: Machine, state: State, name: str) -> str:
+def _status(environ: Mapping[str, str], state: State, name: str) -> str:
     is_ours = name in state.read()
-    if not is_ours and not machine.has(CLIENTS[name]):
+    if not is_ours and not is_there(environ, CLIENTS[name]):
         return "not found"
     try:
-        if not any(plan.is_change for plan in _additions(machine, state, name)):
+        if not any(plan.is_change for plan in _additions(environ, state, name)):
             return "set up"
     except CommandFailed as failure:
         return shown(failure.message)
     return f"set up, changed since; engrain setup {name} renews it" if is_ours else "not set up"
 
 
-def _additions(machine: Machine, state: State, name: str) -> list[Plan]:
-    plans = [state.addition(name, *each) for each in machine.wanted(name)]
+def _additions(environ: Mapping[str, str], state: State, name: str) -> list[Plan]:
+    plans = [state.addition(name, *each) for each in wanted(environ, name)]
     places = {str(plan.path) for plan in plans}
     return plans + [state.removal(each) for each in state.read().get(name, []) if each.path not in places]
 
 
-def _add(machine: Machine, state: State, name: str, *, is_sure: bool) -> None:
+def _add(environ: Mapping[str, str], state: State, name: str, *, is_sure: bool) -> None:
     client = CLIENTS[name]
-    changed = _settle(state, name, partial(_additions, machine, state, name), is_sure=is_sure)
+    changed = _settle(state, name, partial(_additions, environ, state, name), is_sure=is_sure)
     backups = [plan.record.backup for plan in changed if plan.record and plan.record.backup]
     hint = f"`{client.check}` shows it. Start `{client.program}`" if client.check else "Restart it"
     done = f"set up. Backup: {', '.join(backups)}" if backups else "set up." if changed else "set up already."

@@ -33,7 +33,7 @@ _RECORDS = TypeAdapter(dict[str, list[Record]])
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A file before and after, and without the changes; `None` is no file."""
+    """A file before and after, and without our changes; `None` is no file."""
 
     path: Path
     before: str | None
@@ -56,7 +56,6 @@ class State:
         self.path = self.folder / "setup.json"
 
     def read(self) -> dict[str, list[Record]]:
-        """Return the records by client; CommandFailed if they cannot be read."""
         text = read_text(self.path)
         with careful(self.path):
             return _RECORDS.validate_json(text) if text else {}
@@ -126,20 +125,17 @@ def _digest(text: str) -> str:
 
 
 def read_text(path: Path) -> str | None:
-    """Return a file with its line ends, or None without one."""
     with careful(path):
         return path.read_bytes().decode() if path.exists() else None
 
 
 def write_text(path: Path, text: str | None) -> None:
-    """Replace a file atomically, with its mode; `None` removes it."""
     with careful(path):
-        path.unlink(missing_ok=True) if text is None else replace_file(path, text)
+        path.unlink(missing_ok=True) if text is None else replace_file(path, text.encode())
 
 
 @contextmanager
 def careful(path: Path) -> Iterator[None]:
-    """Raise CommandFailed for a file that cannot be read or written, does not parse, or has no place for a change."""
     try:
         yield
     except (OSError, ValueError, RecursionError) as error:

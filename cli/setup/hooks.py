@@ -56,10 +56,6 @@ def _project(folder: str) -> str:
     return Path(folder).name
 
 
-def _pre_compact(_environ: Mapping[str, str], _event: JsonObject) -> str:
-    return (TEXTS / "compact.txt").read_text()
-
-
 def _stop(_environ: Mapping[str, str], event: JsonObject) -> str:
     transcript = Path(event["transcript_path"]).read_bytes()
     if event.get("stop_hook_active") or len(transcript) < SUBSTANTIAL_BYTES or b"engrain__reflect" in transcript:
@@ -74,5 +70,7 @@ def _context(event: str, text: str) -> str:
 
 
 HOOKS: dict[str, Callable[[Mapping[str, str], JsonObject], str]] = {
-    "session-start": _session_start, "pre-compact": _pre_compact, "stop": _stop,
-}  # fmt: skip
+    "session-start": _session_start,
+    "pre-compact": lambda *_: (TEXTS / "compact.txt").read_text(),
+    "stop": _stop,
+}

@@ -13,7 +13,6 @@ _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\r\n]*|/\*.*?\*/|\ufeff', re.DOT
 _TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _BLANK = re.compile(r"\s*")
 _LINE_END = re.compile(r"[ \t]*(?:\r?\n|$)")
-_INDENT = re.compile(r"^[ \t]+(?=\S)", re.MULTILINE)
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -27,16 +26,14 @@ def plain(text: str) -> str:
 
 
 def edited(text: str, steps: Steps, value: Any) -> str:
-    """Set the value of a key, insert it at an index, or take it out if it is MISSING; the text must be valid.
+    """Set the value of a key, insert it at an index, or take it out if it is MISSING.
 
-    Objects and arrays on the way are made. TypeError where the way leads through something else.
+    The text must be valid, and have objects and arrays on the way; those that are not there are made.
     """
     text = text if plain(text).strip() else text + "{}\n"
     clean = plain(text)
     at = _skipped(clean, 0)
     for depth, key in enumerate(steps, 1):
-        if clean[at] != ("{" if isinstance(key, str) else "["):
-            raise TypeError(f"there is something else in the place of {key!r}")
         members = _members(clean, at)
         position = next((n for n in range(len(members) - 1, -1, -1) if members[n][0] == key), None)
         if depth == len(steps) and value is MISSING:
@@ -46,7 +43,7 @@ def edited(text: str, steps: Steps, value: Any) -> str:
                 value = {inner: value} if isinstance(inner, str) else [value]
             return _with(text, at, members, key, value)
         at, end = members[position][2:]
-    return text[:at] + _rendered(text, value, _indent_at(text, at)) + text[end:]
+    return text[:at] + json.dumps(value, ensure_ascii=False) + text[end:]
 
 
 def _blanked(text: str, pattern: re.Pattern[str]) -> str:
@@ -75,13 +72,13 @@ def _members(clean: str, at: int) -> list[_Member]:
 
 def _with(text: str, at: int, members: list[_Member], key: str | int, value: Any) -> str:
     label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
+    new, head, rest = f"{label}{json.dumps(value, ensure_ascii=False)}", text[: at + 1], text[at + 1 :]
     if members and "\n" not in text[at : members[0][1]]:
-        new = f"{label}{json.dumps(value, ensure_ascii=False)}, "
-    else:
-        eol, outer = _eol(text), _indent_at(text, at)
-        indent = _indent_at(text, members[0][1]) if members else outer + _unit(text)
-        new = f"{eol}{indent}{label}{_rendered(text, value, indent)}{',' if members else eol + outer}"
-    return text[: at + 1] + new + (text[at + 1 :] if members else text[at + 1 :].lstrip())
+        return f"{head}{new}, {rest}"
+    eol, outer = "\r\n" if "\r\n" in text else "\n", _indent(text, at)
+    if members:
+        return f"{head}{eol}{_indent(text, members[0][1])}{new},{rest}"
+    return f"{head}{eol}{outer}  {new}{eol}{outer}{rest.lstrip()}"
 
 
 def _without(text: str, members: list[_Member], position: int) -> str:
@@ -97,18 +94,6 @@ def _without(text: str, members: list[_Member], position: int) -> str:
     return kept + text[end:]
 
 
-def _rendered(text: str, value: Any, indent: str) -> str:
-    return json.dumps(value, indent=_unit(text), ensure_ascii=False).replace("\n", _eol(text) + indent)
-
-
-def _eol(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _unit(text: str) -> str:
-    return found[0] if (found := _INDENT.search(text)) else "  "
-
-
-def _indent_at(text: str, at: int) -> str:
+def _indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.setup.clients import CLIENTS
+from cli.setup.clients import CLIENTS, path_of
 
 COMMENTED = """\
 // by hand
@@ -86,14 +86,8 @@ def tree(home: Path) -> dict[str, bytes | None]:
     return {str(path): path.read_bytes() if path.is_file() else None for path in found}
 
 
-def configuration(home: Path, client: str) -> Path:
-    places = {
-        "{claude_json}": "", "{home}": "", "{config}": ".config", "{code}": ".config/Code/User", "{zed}": ".config/zed",
-        "{cline}": ".config/Code/User/globalStorage/saoudrizwan.claude-dev", "{codex}": ".codex",
-        "{copilot}": ".copilot",
-    }  # fmt: skip
-    folder, _, rest = CLIENTS[client].files[0].partition("/")
-    path = home / places[folder] / rest
+def configuration(client: str) -> Path:
+    path = path_of({}, CLIENTS[client].files[0])
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -113,7 +107,7 @@ def test_each_client_reads_its_block_and_removal_leaves_nothing(home: Path) -> N
     assert {client for client, *_ in expected} == set(CLIENTS)
     done(*CLIENTS)
     for client, key, block in expected:
-        text, parse = configuration(home, client).read_text(), {"toml": tomllib.loads, "text": yaml.safe_load}
+        text, parse = configuration(client).read_text(), {"toml": tomllib.loads, "text": yaml.safe_load}
         servers = parse.get(CLIENTS[client].form, json.loads)(text)[key]
         assert (servers[0] if client == "continue" else servers["engrain"]) == block
     assert "set up\n" in setup().output
@@ -125,7 +119,7 @@ def test_each_client_reads_its_block_and_removal_leaves_nothing(home: Path) -> N
 @pytest.mark.parametrize("original", [COMMENTED, '{"servers":{"engrain":{"url":"x"}},"a":1}', "", "{ }", "\ufeff{}\n"])
 @pytest.mark.parametrize("eol", ["\n", "\r\n"])
 def test_comments_line_ends_mode_and_other_servers_of_json_stay(original: str, eol: str, home: Path) -> None:
-    path, original = configuration(home, "vscode"), original.replace("\n", eol)
+    path, original = configuration("vscode"), original.replace("\n", eol)
     path.write_bytes(original.encode())
     path.chmod(0o640)
     before = tree(home)
@@ -146,7 +140,7 @@ TOMLS = [MULTI, SPLIT, MULTI.replace("\n", "\r\n"), "mcp_servers = {}\n", "[mcp_
 
 @pytest.mark.parametrize("original", TOMLS)
 def test_toml_keeps_its_form_and_what_people_add_later(original: str, home: Path) -> None:
-    path = configuration(home, "codex")
+    path = configuration("codex")
     path.write_bytes(original.encode())
     done("codex")
     written = path.read_bytes().decode()
@@ -165,7 +159,7 @@ def test_toml_keeps_its_form_and_what_people_add_later(original: str, home: Path
 
 
 def test_what_a_client_or_person_changed_meanwhile_stays(home: Path) -> None:
-    path = configuration(home, "cursor")
+    path = configuration("cursor")
     done("cursor")
     config = json.loads(path.read_text())
     config["mcpServers"]["other"] = {"command": "other"}
@@ -202,7 +196,7 @@ def test_hooks_join_those_of_the_user_and_leave_them(home: Path) -> None:
 
 
 def test_an_upgrade_renews_the_block_and_can_still_be_undone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = configuration(home, "zed")
+    path = configuration("zed")
     path.write_text(COMMENTED)
     before = tree(home)
     done("zed")
@@ -216,7 +210,7 @@ def test_an_upgrade_renews_the_block_and_can_still_be_undone(home: Path, monkeyp
 
 
 def test_a_symlink_stays_one_and_its_target_is_edited(home: Path) -> None:
-    target, link = home / "dotfiles/gemini.json", configuration(home, "gemini")
+    target, link = home / "dotfiles/gemini.json", configuration("gemini")
     target.parent.mkdir()
     target.write_text("{}\n")
     link.symlink_to(target)
@@ -231,18 +225,18 @@ def test_a_symlink_stays_one_and_its_target_is_edited(home: Path) -> None:
 def test_a_file_that_makes_no_sense_is_left_and_named(text: str | None, home: Path) -> None:
     for client in ("gemini", "codex"):
         broken = BROKEN[CLIENTS[client].form] if text is None or client == "codex" else text
-        configuration(home, client).write_bytes(broken.encode(errors="surrogateescape"))
+        configuration(client).write_bytes(broken.encode(errors="surrogateescape"))
     before = tree(home)
     result = setup("gemini", "codex", "cursor", "--yes")
     assert (result.exit_code, result.output.count("was left as it is")) == (1, 2)
-    assert str(configuration(home, "gemini")) in result.output
+    assert str(configuration("gemini")) in result.output
     assert "Cursor is set up" in result.output
     done("--remove")
     assert tree(home) == before
 
 
 def test_nothing_changes_unasked(home: Path) -> None:
-    configuration(home, "cursor").write_text("{}\n")
+    configuration("cursor").write_text("{}\n")
     before = tree(home)
     assert "cursor       Cursor       not set up\n" in setup().output
     for typed in ("n\n", ""):
@@ -262,7 +256,7 @@ def test_a_home_that_cannot_be_written_is_a_sentence(home: Path) -> None:
 
 
 def test_setups_at_once_all_count(home: Path) -> None:
-    configuration(home, "cursor").write_text(COMMENTED)
+    configuration("cursor").write_text(COMMENTED)
     before = tree(home)
     command = [sys.executable, "-P", "-c", "from cli.main import app; app()", "setup", "--yes"]
     names = ["cursor", "cursor", "gemini", "qwen"]
