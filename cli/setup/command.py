@@ -4,6 +4,7 @@ import difflib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import typer
 
@@ -75,8 +76,9 @@ def _remove(state: State, name: str, *, is_sure: bool) -> None:
         return
     changed = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure)
     typer.echo(f"Engrain is removed from {title}.")
-    for path in {each.path for each in records if each.form == "text"} - {str(plan.path) for plan in changed}:
-        typer.echo(f"Changed since, and left as it is: {path}")
+    for path in {Path(each.path) for each in records if each.form == "text"} - {plan.path for plan in changed}:
+        if path.exists():
+            typer.echo(f"Changed since, and left as it is: {path}")
 
 
 def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:

@@ -43,7 +43,7 @@ def edited(text: str, steps: Steps, value: Any) -> str:
                 value = {inner: value} if isinstance(inner, str) else [value]
             return _with(text, at, members, key, value)
         at, end = members[position][2:]
-    return text[:at] + json.dumps(value, ensure_ascii=False) + text[end:]
+    return text[:at] + _dumped(value, _margin(text, at)) + text[end:]
 
 
 def _blanked(text: str, pattern: re.Pattern[str]) -> str:
@@ -72,13 +72,12 @@ def _members(clean: str, at: int) -> list[_Member]:
 
 def _with(text: str, at: int, members: list[_Member], key: str | int, value: Any) -> str:
     label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
-    new, head, rest = f"{label}{json.dumps(value, ensure_ascii=False)}", text[: at + 1], text[at + 1 :]
+    head, rest, outer = text[: at + 1], text[at + 1 :], _margin(text, at)
     if members and "\n" not in text[at : members[0][1]]:
-        return f"{head}{new}, {rest}"
-    eol, outer = "\r\n" if "\r\n" in text else "\n", _indent(text, at)
-    if members:
-        return f"{head}{eol}{_indent(text, members[0][1])}{new},{rest}"
-    return f"{head}{eol}{outer}  {new}{eol}{outer}{rest.lstrip()}"
+        return f"{head}{label}{json.dumps(value, ensure_ascii=False)}, {rest}"
+    margin = _margin(text, members[0][1]) if members else f"{outer}  "
+    new = f"{head}{margin}{label}{_dumped(value, margin, margin.removeprefix(outer))}"
+    return f"{new},{rest}" if members else f"{new}{outer}{rest.lstrip()}"
 
 
 def _without(text: str, members: list[_Member], position: int) -> str:
@@ -94,6 +93,10 @@ def _without(text: str, members: list[_Member], position: int) -> str:
     return kept + text[end:]
 
 
-def _indent(text: str, at: int) -> str:
+def _dumped(value: Any, margin: str, unit: str = "  ") -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", margin)
+
+
+def _margin(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
+    return ("\r\n" if "\r\n" in text else "\n") + line[: len(line) - len(line.lstrip(" \t"))]
