@@ -1,4 +1,4 @@
-"""`engrain setup`: list the clients of this environ, set up some, or undo that."""
+"""`engrain setup`: list the clients of this machine, set up some, or undo that."""
 
 import difflib
 import sys
@@ -13,7 +13,6 @@ from cli.setup.clients import CLIENTS, is_there, wanted
 from cli.setup.files import Plan, State
 
 WIDTH = 200
-QUESTION = "What does Engrain know about this project?"
 
 
 def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
@@ -66,7 +65,7 @@ def _add(environ: Mapping[str, str], state: State, name: str, *, is_sure: bool) 
     backups = [plan.record.backup for plan in changed if plan.record and plan.record.backup]
     hint = f"`{client.check}` shows it. Start `{client.program}`" if client.check else "Restart it"
     done = f"set up. Backup: {', '.join(backups)}" if backups else "set up." if changed else "set up already."
-    typer.echo(f'{client.title} is {done}\n{hint}, and ask: "{QUESTION}"')
+    typer.echo(f'{client.title} is {done}\n{hint}, and ask: "What does Engrain know about this project?"')
 
 
 def _remove(state: State, name: str, *, is_sure: bool) -> None:
@@ -82,7 +81,6 @@ def _remove(state: State, name: str, *, is_sure: bool) -> None:
 
 
 def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:
-    """Show the changes, ask, and carry out what still holds; return the changes."""
     every = planned()
     plans = [plan for plan in every if plan.is_change]
     for plan in plans:

@@ -24,8 +24,7 @@ class Record:
     changes: Sequence[Change]
     sha256: str
     backup: str | None
-    folders: Sequence[str]
-    """Folders that were made for it, innermost first."""
+    folders: Sequence[str]  # made for it, innermost first
 
 
 _RECORDS = TypeAdapter(dict[str, list[Record]])

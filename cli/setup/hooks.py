@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr, suppress
+from io import StringIO
 from pathlib import Path
 
 from cli.client import open_client
@@ -26,12 +27,13 @@ def run_hook(environ: Mapping[str, str], name: str) -> None:
     """Answer the event on standard input. It raises nothing, and ends the process at the time limit."""
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    said = ""
     # Nothing that goes wrong here may break the session.
-    with suppress(Exception), open(os.devnull, "w") as nowhere:
-        sys.stderr = nowhere
+    with suppress(Exception), redirect_stderr(StringIO()):
         said = HOOKS[name](environ, json.loads(sys.stdin.read()))
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.write(said)
+    # Python lets go of the handler before it ends; then the alarm would kill it.
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.stdout.write(said)
 
 
 def _session_start(environ: Mapping[str, str], event: JsonObject) -> str:

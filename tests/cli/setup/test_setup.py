@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +39,8 @@ banner = '''
 """
 SPLIT = '[mcp_servers.a]\ncommand = "a"\n[tui]\nx = 1\n[mcp_servers.b]\ncommand = "b"\n'
 BROKEN = {"json": '{"mcpServers": [}', "toml": "[mcp_servers"}
-WITH_HOOKS = """\
-{
-  "hooks": {
-    "Stop": [
-      {"hooks": [{"type": "command", "command": "say done"}]} // loud
-    ]
-  }
-}
-"""
+HOOK = '{"hooks": [{"type": "command", "command": "say done"}]}'
+WITH_HOOKS = f'{{\n  "hooks": {{\n    "Stop": [\n      {HOOK} // loud\n    ]\n  }}\n}}\n'
 
 
 @pytest.fixture
@@ -92,26 +84,24 @@ def configuration(client: str) -> Path:
     return path
 
 
-def blocks(program: str) -> Iterator[tuple[str, str, Any]]:
-    plain: dict[str, Any] = {"command": program, "args": ["mcp"]}
-    typed, local = {"type": "stdio", **plain}, {"type": "local", **plain, "tools": ["*"]}
-    yield from ((client, "mcpServers", typed) for client in ("claude-code", "cursor"))
-    yield from ((client, "mcpServers", plain) for client in ("gemini", "qwen", "windsurf", "cline"))
-    yield from (("vscode", "servers", typed), ("codex", "mcp_servers", plain), ("zed", "context_servers", plain))
-    yield "opencode", "mcp", {"type": "local", "command": [program, "mcp"], "enabled": True}
-    yield from (("copilot", "mcpServers", local), ("continue", "mcpServers", {"name": "engrain", **typed}))
-
-
 def test_each_client_reads_its_block_and_removal_leaves_nothing(home: Path) -> None:
-    expected = list(blocks(str(home.parent / "bin/engrain")))
-    assert {client for client, *_ in expected} == set(CLIENTS)
+    plain: dict[str, Any] = {"command": str(home.parent / "bin/engrain"), "args": ["mcp"]}
+    typed, local = {"type": "stdio", **plain}, {"type": "local", **plain, "tools": ["*"]}
+    array = {"type": "local", "command": [plain["command"], "mcp"], "enabled": True}
+    expected = {
+        "claude-code": ("mcpServers", typed), "cursor": ("mcpServers", typed), "gemini": ("mcpServers", plain),
+        "qwen": ("mcpServers", plain), "windsurf": ("mcpServers", plain), "cline": ("mcpServers", plain),
+        "vscode": ("servers", typed), "codex": ("mcp_servers", plain), "zed": ("context_servers", plain),
+        "opencode": ("mcp", array), "copilot": ("mcpServers", local),
+        "continue": ("mcpServers", {"name": "engrain", **typed}),
+    }  # fmt: skip
     done(*CLIENTS)
-    for client, key, block in expected:
+    for client in CLIENTS:
+        key, block = expected[client]
         text, parse = configuration(client).read_text(), {"toml": tomllib.loads, "text": yaml.safe_load}
         servers = parse.get(CLIENTS[client].form, json.loads)(text)[key]
         assert (servers[0] if client == "continue" else servers["engrain"]) == block
-    assert "set up\n" in setup().output
-    assert "not set up" not in setup().output
+    assert setup().output.count(" set up\n") == len(CLIENTS)
     done("--remove")
     assert tree(home) == {}
 
@@ -181,7 +171,7 @@ def test_hooks_join_those_of_the_user_and_leave_them(home: Path) -> None:
     settings.write_text(WITH_HOOKS)
     done("claude-code")
     hooks = json.loads(settings.read_text().replace("// loud", ""))["hooks"]
-    assert hooks["Stop"][1] == {"hooks": [{"type": "command", "command": "say done"}]}
+    assert hooks["Stop"][1] == json.loads(HOOK)
     program = home.parent / "bin/engrain"
     for event, name in (("SessionStart", "session-start"), ("PreCompact", "pre-compact"), ("Stop", "stop")):
         assert hooks[event][0]["hooks"] == [{"type": "command", "command": f"{program} hook {name}", "timeout": 2}]
