@@ -24,6 +24,7 @@ from platformdirs import user_state_dir
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import understanding
 from cli.client.server import JsonObject
+from stores.folder import replace_file
 from tools.text.credentials import redacted
 
 PATH = "/api/memory/experience"
@@ -58,10 +59,7 @@ def run_capture(environ: Mapping[str, str], options: Options) -> int:
             path = folder / f"{uuid.uuid4()}.json"
             with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                fresh = path.with_suffix(".new")
-                fresh.touch(mode=0o600)
-                fresh.write_text(json.dumps(body))
-                fresh.replace(path)
+                replace_file(path, json.dumps(body).encode())
             _send(client, body, path, hidden)
 
     code = guarded(command)

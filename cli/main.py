@@ -13,6 +13,7 @@ from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.local.commands import logs, mcp, status, stop_server, up
 from cli.release_notes.presets import PROVIDERS, PresetName
+from cli.setup import hook, setup
 from cli.sources import export, import_source
 
 app = typer.Typer(
@@ -315,9 +316,10 @@ app.command()(correct)
 app.command()(export)
 app.command("import")(import_source)
 app.command()(review)
-for _command in (up, status, logs, mcp):
+for _command in (up, status, logs, mcp, setup):
     app.command()(_command)
 app.command("stop")(stop_server)
+app.command(hidden=True)(hook)
 
 
 @app.command(hidden=True)

@@ -3,7 +3,10 @@
 import fcntl
 import json
 import os
+import shutil
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,16 +86,24 @@ def holder(path: Path) -> Holder | None:
         return None
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace a file atomically by one that only its owner can read."""
-    fresh = path.with_name(f"{path.name}.new")
+def replace_file(path: Path, data: bytes, mode: int = 0o600, check: Callable[[], None] = lambda: None) -> None:
+    """Replace a file atomically after a last check, with its mode and owner; a new one gets the mode."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.unlink(missing_ok=True)
-    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    try:
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            with suppress(OSError):
+                shutil.chown(fresh, path.stat().st_uid, path.stat().st_gid)
+            shutil.copymode(path, fresh)
+        check()
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _in_use(path: Path) -> tuple[str]:

@@ -50,6 +50,14 @@ def test_the_wheel_holds_every_folder_the_models_and_the_migrations(wheel: Path)
     assert {name.split("/")[0] for name in names if not name.startswith("engrain-")} == set(FOLDERS)
     assert {f"stores/models/{name}" for name in (*SHA256, "LICENSE", "NOTICE")} <= set(names)
     assert any(name.startswith("stores/ledger/migrations/versions/") for name in names)
+    plugin = (
+        ".claude-plugin/plugin.json",
+        ".mcp.json",
+        "hooks/hooks.json",
+        "hooks/reflect.txt",
+        "skills/engrain/SKILL.md",
+    )
+    assert {"cli/setup/clients.toml", *(f"cli/setup/plugin/{name}" for name in plugin)} <= set(names)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from stores.embedding.late import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.exposures import Exposures
-from stores.folder import DataFolder, unusable, write_private
+from stores.folder import DataFolder, replace_file, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model
@@ -249,7 +249,7 @@ def _language_model(settings: Settings) -> ModelSpec | None:
 def _kept(path: Path, make: Callable[[], str]) -> str:
     try:
         if not path.exists():
-            write_private(path, make())
+            replace_file(path, make().encode())
         kept = path.read_bytes().decode("ascii", "replace").strip()
     except OSError as error:
         raise unusable(path, error) from error

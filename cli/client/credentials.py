@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cli.client.failure import CommandFailed, warn
-from stores.folder import write_private
+from stores.folder import replace_file
 
 VERSION = 1
 
@@ -100,7 +100,7 @@ class CredentialFile:
             "servers": {name: asdict(each) for name, each in credentials.servers.items()},
         }
         with self._writing():
-            write_private(self.path, json.dumps(body, indent=2) + "\n")
+            replace_file(self.path, f"{json.dumps(body, indent=2)}\n".encode())
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -3,12 +3,11 @@
 import hashlib
 import os
 import re
-import shutil
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 from cli.release_notes.facts import ReleaseNotesFailed
+from stores.folder import replace_file
 
 _FRONT = re.compile(r"\ufeff?(?:---[ \t]*\n[A-Za-z_][\w-]*[ \t]*:.*?\n---[ \t]*(?:\n|\Z))?", re.S)
 _FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^(?P=fence)|\Z)", re.M | re.S)
@@ -120,18 +119,8 @@ def _read(path: Path) -> bytes | None:
 
 
 def _replace(path: Path, data: bytes, old: bytes | None) -> None:
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with new.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if old is not None:
-            with suppress(OSError):
-                shutil.chown(new, path.stat().st_uid, path.stat().st_gid)
-            shutil.copymode(path, new)
+    def check() -> None:
         if (path.read_bytes() if os.path.lexists(path) else None) != old:
             raise ReleaseNotesFailed(f"{path} was changed by somebody else meanwhile: nothing was written.")
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
+
+    replace_file(path, data, 0o666, check)

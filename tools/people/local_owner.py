@@ -7,7 +7,7 @@ from contextlib import suppress
 from auth.api_keys import KeyRequest
 from auth.principal import SESSION_SCOPES, Principal
 from stores.errors import AuthenticationRequired, Forbidden
-from stores.folder import LOCAL_KEY, write_private
+from stores.folder import LOCAL_KEY, replace_file
 from stores.ledger import AuditDraft
 from stores.records import ApiKey, JsonObject
 from tools.app import App
@@ -29,7 +29,8 @@ def keep_local_key(app: App) -> None:
         return AuditDraft("api_key.create", key.organization_id, owner.user_id, key.id, details, {})
 
     wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)
-    write_private(path, app.accounts.keys.create(owner, wanted, audit)[1])
+    path.unlink(missing_ok=True)  # Its mode is not kept.
+    replace_file(path, app.accounts.keys.create(owner, wanted, audit)[1].encode())
 
 
 def _owner(app: App) -> Principal:

@@ -1,5 +1,6 @@
 """The file of credentials is replaced as a whole, by one command at a time."""
 
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -41,8 +42,9 @@ def test_commands_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_what_an_interrupted_command_left_is_replaced(tmp_path: Path) -> None:
     file = CredentialFile(tmp_path)
-    (tmp_path / "credentials.new").write_text("half")
-    (tmp_path / "credentials.new").chmod(0o644)
+    left = tmp_path / f".credentials.json.{os.getpid()}"
+    left.write_text("half")
+    left.chmod(0o644)
     with file.locked():
         file.write(Credentials("http://one", {"http://one": replace(SESSION, email="é@example.org")}))
     assert file.path.stat().st_mode & 0o777 == 0o600

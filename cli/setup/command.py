@@ -1,0 +1,106 @@
+"""`engrain setup`: list the clients of this machine, set up some, or undo that."""
+
+import difflib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from cli.client.failure import CommandFailed, ExitCode, guarded, shown
+from cli.setup.clients import CLIENTS, is_there, wanted
+from cli.setup.files import Plan, State
+
+WIDTH = 200
+
+
+def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
+    """List the clients; or set up or remove those named, after a question. Exit code 1 if one fails."""
+    state = State()
+    act = partial(_remove, state) if is_removal else partial(_add, environ, state)
+    chosen = list(names)
+
+    def begin() -> None:
+        if unknown := [name for name in names if name not in CLIENTS]:
+            known = ", ".join(CLIENTS)
+            raise CommandFailed(f"There is no client {unknown[0]!r}.", f"There are {known}.", code=ExitCode.USAGE)
+        if is_removal and not names:
+            chosen.extend(reversed(state.read()))  # later ones are in folders of earlier ones
+        if not chosen:
+            typer.echo("Nothing is set up." if is_removal else _list(environ, state))
+
+    code = guarded(begin)
+    return code or max((guarded(partial(act, name, is_sure=is_sure)) for name in dict.fromkeys(chosen)), default=0)
+
+
+def _list(environ: Mapping[str, str], state: State) -> str:
+    found = {name: _status(environ, state, name) for name in CLIENTS}
+    lines = [f"{name:12} {CLIENTS[name].title:12} {status}" for name, status in found.items()]
+    ready = [name for name, status in found.items() if status == "not set up"]
+    return "\n".join(lines + ([f"To set up: engrain setup {' '.join(ready)}"] if ready else []))
+
+
+def _status(environ: Mapping[str, str], state: State, name: str) -> str:
+    is_ours = name in state.read()
+    if not is_ours and not is_there(environ, CLIENTS[name]):
+        return "not found"
+    try:
+        if not any(plan.is_change for plan in _additions(environ, state, name)):
+            return "set up"
+    except CommandFailed as failure:
+        return shown(failure.message)
+    return f"set up, changed since; engrain setup {name} renews it" if is_ours else "not set up"
+
+
+def _additions(environ: Mapping[str, str], state: State, name: str) -> list[Plan]:
+    plans = [state.addition(name, *each) for each in wanted(environ, name)]
+    places = {str(plan.path) for plan in plans}
+    return plans + [state.removal(each) for each in state.read().get(name, []) if each.path not in places]
+
+
+def _add(environ: Mapping[str, str], state: State, name: str, *, is_sure: bool) -> None:
+    client = CLIENTS[name]
+    changed = _settle(state, name, partial(_additions, environ, state, name), is_sure=is_sure)
+    backups = [plan.record.backup for plan in changed if plan.record and plan.record.backup]
+    hint = f"`{client.check}` shows it. Start `{client.program}`" if client.check else "Restart it"
+    done = f"set up. Backup: {', '.join(backups)}" if backups else "set up." if changed else "set up already."
+    typer.echo(f'{client.title} is {done}\n{hint}, and ask: "What does Engrain know about this project?"')
+
+
+def _remove(state: State, name: str, *, is_sure: bool) -> None:
+    title, records = CLIENTS[name].title if name in CLIENTS else name, state.read().get(name, [])
+    if not records:
+        typer.echo(f"{title} was not set up by `engrain setup`; nothing to remove.")
+        return
+    changed = _settle(state, name, lambda: [state.removal(each) for each in records], is_sure=is_sure)
+    typer.echo(f"Engrain is removed from {title}.")
+    for path in {Path(each.path) for each in records if each.form == "text"} - {plan.path for plan in changed}:
+        if path.exists():
+            typer.echo(f"Changed since, and left as it is: {path}")
+
+
+def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:
+    every = planned()
+    plans = [plan for plan in every if plan.is_change]
+    for plan in plans:
+        for line in _difference(plan):
+            typer.echo(line)
+    if plans and not is_sure:
+        typer.echo("Write this? [y/N] ", nl=False)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandFailed("Nothing was changed.", "With --yes it does not ask.")
+    if plans or not all(plan.record for plan in every):
+        with state.locked():
+            current = planned()
+            if not is_sure and [plan for plan in current if plan.is_change] != plans:
+                raise CommandFailed("A file changed meanwhile; nothing was written.", "Repeat the command.")
+            state.carry_out(name, current)
+    return plans
+
+
+def _difference(plan: Plan) -> Iterator[str]:
+    old, new = ((text or "").splitlines() for text in (plan.before, plan.after))
+    was, is_now = ("/dev/null" if text is None else str(plan.path) for text in (plan.before, plan.after))
+    for line in difflib.unified_diff(old, new, was, is_now, lineterm=""):
+        yield shown(line.replace("\t", "    "))[:WIDTH]

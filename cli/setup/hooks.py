@@ -1,0 +1,69 @@
+"""Hooks of Claude Code: each prints what it has to say within the time limit, else nothing, and never fails."""
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stderr, suppress
+from io import StringIO
+from pathlib import Path
+
+from cli.client import open_client
+from cli.client.failure import Refused
+from cli.client.server import JsonObject
+from cli.local.project import project_of_folder
+
+LIMIT_S = 1.5
+"""The client waits 2 s, with the start of Python."""
+TEXTS = Path(__file__).parent / "plugin/hooks"
+PACK = {"intent": "general", "layer": "wake", "markdown_token_budget": 1500, "agent_id": "claude-code"}
+SUBSTANTIAL_BYTES = 30_000
+"""Size of a transcript with a few turns and tool calls: less holds nothing to reflect on."""
+
+
+def run_hook(environ: Mapping[str, str], name: str) -> None:
+    """Answer the event on standard input. It raises nothing, and ends the process at the time limit."""
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+    said = ""
+    # Nothing that goes wrong here may break the session.
+    with suppress(Exception), redirect_stderr(StringIO()):
+        said = HOOKS[name](environ, json.loads(sys.stdin.read()))
+    # Python lets go of the handler before it ends; then the alarm would kill it.
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    sys.stdout.write(said)
+
+
+def _session_start(environ: Mapping[str, str], event: JsonObject) -> str:
+    project = project_of_folder(Path(event["cwd"])) or Path(event["cwd"]).name
+    body: JsonObject = PACK | {"goal": f"Work on {project}"}
+    with open_client(environ, local="find") as client:
+        try:
+            pack = client.call("POST", "/api/context/pack", body | {"project": project})
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+            pack = client.call("POST", "/api/context/pack", body)
+    return _context("SessionStart", pack["markdown"]) if pack["total_items"] else ""
+
+
+def _stop(_environ: Mapping[str, str], event: JsonObject) -> str:
+    transcript = Path(event["transcript_path"]).read_bytes()
+    if event.get("stop_hook_active") or len(transcript) < SUBSTANTIAL_BYTES or b"engrain__reflect" in transcript:
+        return ""
+    # The second time in a session it exists, and nothing is said.
+    Path(tempfile.gettempdir(), f"engrain-stop-{Path(event['session_id']).name}").touch(0o600, exist_ok=False)
+    return _context("Stop", (TEXTS / "reflect.txt").read_text())
+
+
+def _context(event: str, text: str) -> str:
+    return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+
+
+HOOKS: dict[str, Callable[[Mapping[str, str], JsonObject], str]] = {
+    "session-start": _session_start,
+    "pre-compact": lambda *_: (TEXTS / "compact.txt").read_text(),
+    "stop": _stop,
+}
