@@ -13,12 +13,13 @@ from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
 from cli.sources import import_source
+from cli.verbs.memory import VERBS
+from cli.verbs.work import GROUPS
 
 app = typer.Typer(
     name="engrain",
     help="A memory that software teams and their coding agents share.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -313,6 +314,10 @@ app.add_typer(evaluation)
 app.command()(correct)
 app.command("import")(import_source)
 app.command()(review)
+for verb in VERBS:
+    app.command()(verb)
+for group in GROUPS:
+    app.add_typer(group)
 
 
 @app.command(hidden=True)

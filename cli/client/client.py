@@ -6,12 +6,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
+NO_SCOPE = "insufficient_api_scope"
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
@@ -30,6 +32,13 @@ def put_off() -> Iterator[None]:
 
 EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    text: str
+    structure: JsonObject
+    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +69,26 @@ class Client:
         try:
             return self.server.request(method, path, body, token=credential.token)
         except Refused as refused:
-            if refused.status != 401:
+            if refused.status != 401 or refused.message.startswith(NO_SCOPE):
                 raise
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
         return self.server.request(method, path, body, token=renewed.token)
+
+    def tool(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Call an MCP tool without the arguments that are None, or raise as `call`, and CommandFailed on a refusal."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        params = {"name": name, "arguments": given}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answer = self.call("POST", "/mcp", message)
+        with understanding(self.server.address):
+            if "error" in answer:
+                raise CommandFailed(str(answer["error"]["message"]))
+            result = answer["result"]
+            text, structure = str(result["content"][0]["text"]), result.get("structuredContent")
+            if structure is None:
+                raise CommandFailed(text)
+            return ToolAnswer(text, dict(structure), bool(result.get("isError")))
 
     def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
         try:

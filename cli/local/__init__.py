@@ -1,0 +1,1 @@
+"""What the commands learn from this machine."""
