@@ -1,6 +1,5 @@
 """Corrections and decisions of the review queue, from the shell."""
 
-import sys
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -9,6 +8,7 @@ import typer
 from cli.client import CommandFailed, guarded, open_client
 from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
+from cli.verbs.running import given_text
 
 Given = dict[str, str | None]
 
@@ -49,7 +49,7 @@ def run_review(environ: Mapping[str, str], item: str | None, given: Given, *, as
 
 
 def _body(given: Given, words: str) -> JsonObject:
-    read = {words: sys.stdin.read()} if given[words] == "-" else {}
+    read = {words: given_text("-")} if given[words] == "-" else {}
     return {name: value for name, value in (given | read).items() if value is not None}
 
 

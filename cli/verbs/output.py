@@ -77,7 +77,11 @@ def _rendered(text: str, answer: ToolAnswer) -> str:
     before, _, after = text.partition(block) if block is not None else (text, "", "")
     console = Console(force_terminal=True, highlight=False)
     with console.capture() as held:
-        for part in (_marked(before), Markdown(markdown) if block is not None else "", _marked(after)):
+        for part in (
+            _marked(before),
+            Markdown(markdown, hyperlinks=False) if block is not None else "",
+            _marked(after),
+        ):
             console.print(part, soft_wrap=not isinstance(part, Markdown))
     return held.get()
 

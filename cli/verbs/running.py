@@ -30,7 +30,7 @@ def run_verb(verb: str, given: Given) -> int:
     def command() -> None:
         with open_client(os.environ, url=url) as client, waiting():
             if "content" in given:
-                given["content"] = _text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
+                given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
             if "project" in given:
                 given["project"] = _project(client, given["project"])
             answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)
@@ -44,7 +44,8 @@ def run_verb(verb: str, given: Given) -> int:
     return guarded(command)
 
 
-def _text(source: str | None, *, is_file: bool = False, is_needed: bool = True) -> str | None:
+def given_text(source: str | None, *, is_file: bool = False, is_needed: bool = True) -> str | None:
+    """Return the text of an argument or file; that of standard input for `-`, or for nothing where it is needed."""
     if source is None and not is_needed:
         return None
     if source is None and sys.stdin.isatty():
@@ -52,7 +53,7 @@ def _text(source: str | None, *, is_file: bool = False, is_needed: bool = True) 
     name = source if is_file and source != "-" else "Standard input"
     try:
         if source is None or source == "-":
-            source = sys.stdin.read()
+            source = sys.stdin.buffer.read().decode()
         elif is_file:
             source = Path(source).expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -178,7 +179,7 @@ def _create(client: Client, given: Given) -> ToolAnswer:
 
 
 def _move(client: Client, given: Given) -> ToolAnswer:
-    text = _text(given["text"], is_needed=False)
+    text = given_text(given["text"], is_needed=False)
     if text and not given["field"]:
         raise CommandFailed("It takes no TEXT.", code=ExitCode.USAGE)
     arguments = {"action": given["action"], "entity_id": _id(client, given["entity_id"], given["kind"])}
