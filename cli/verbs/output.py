@@ -75,13 +75,10 @@ def _rendered(text: str, answer: ToolAnswer) -> str:
     places = (markdown, "".join(f"\n  {line}".rstrip() for line in markdown.splitlines()))
     block = next((each for each in places if markdown and each in text), None)
     before, _, after = text.partition(block) if block is not None else (text, "", "")
+    middle = Markdown(markdown, hyperlinks=False) if block is not None else ""
     console = Console(force_terminal=True, highlight=False)
     with console.capture() as held:
-        for part in (
-            _marked(before),
-            Markdown(markdown, hyperlinks=False) if block is not None else "",
-            _marked(after),
-        ):
+        for part in (_marked(before), middle, _marked(after)):
             console.print(part, soft_wrap=not isinstance(part, Markdown))
     return held.get()
 

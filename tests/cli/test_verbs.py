@@ -71,10 +71,10 @@ def test_notes_are_reflected_on_and_wait_as_captures(shell: Shell) -> None:
     notes = shell.home / "notes.md"
     notes.write_text("Decision: we moor at dusk because the lock closes.\n")
     assert "Nothing of this is in the graph" in done(shell, "reflect", str(notes))
-    assert "1 candidate, 1 kept" in done(shell, "reflect", "-", "--persist", typed=notes.read_text())
-    waiting = data(shell, "capture", "--type", "raw_memory")
-    assert [each["raw_content"] for each in waiting["captures"]] == [notes.read_text()] * waiting["total"]
     assert "[raw_memory] Session reflection" in done(shell, "capture")
+    (waiting,) = data(shell, "capture", "--type", "raw_memory")["captures"]
+    assert waiting["raw_content"] == notes.read_text()
+    assert "1 candidate, 1 kept" in done(shell, "reflect", "-", "--persist", typed=notes.read_text())
     assert data(shell, "capture", "--state", "deferred")["total"] == 0
 
 
