@@ -72,7 +72,7 @@ def _rendered(text: str, answer: ToolAnswer) -> str:
 
     markdown = _harmless(str(answer.structure.get("markdown") or answer.structure.get("content") or ""))
     # Content is indented in the text.
-    places = (markdown, "".join(f"\n  {line}".rstrip() for line in markdown.splitlines()))
+    places = (markdown, "".join("\n" + f"  {line}".rstrip() for line in markdown.splitlines()))
     block = next((each for each in places if markdown and each in text), None)
     before, _, after = text.partition(block) if block is not None else (text, "", "")
     middle = Markdown(markdown, hyperlinks=False) if block is not None else ""
