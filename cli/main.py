@@ -4,6 +4,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from copy import copy
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,14 +23,16 @@ class _Commands(typer.Typer):
     """Build only the command that is run: building all of them takes 50 ms."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        wanted = {*sys.argv[1:2], "version"}  # a single command would be no group
+        wanted = {*sys.argv[1:2], "version"}  # one command alone would be no group
         commands = [each for each in self.registered_commands
                     if (each.name or getattr(each.callback, "__name__", "")) in wanted]  # fmt: skip
         groups = [each for each in self.registered_groups
                   if each.typer_instance and each.typer_instance.info.name in wanted]  # fmt: skip
-        if len(commands) + len(groups) == len(wanted) == 2:
-            self.registered_commands, self.registered_groups = commands, groups
-        return super().__call__(*args, **kwargs)
+        if len(commands) + len(groups) < 2:
+            return super().__call__(*args, **kwargs)
+        lean = copy(self)
+        lean.registered_commands, lean.registered_groups = commands, groups
+        return typer.Typer.__call__(lean, *args, **kwargs)
 
 
 app = _Commands(
