@@ -15,7 +15,7 @@ from cli.evaluation import group as evaluation
 from cli.governance import correct, review
 from cli.release_notes.presets import PROVIDERS, PresetName
 from cli.sources import import_source
-from cli.verbs.memory import VERBS
+from cli.verbs.memory import COMMANDS
 from cli.verbs.work import GROUPS
 
 
@@ -333,7 +333,7 @@ app.add_typer(evaluation)
 app.command()(correct)
 app.command("import")(import_source)
 app.command()(review)
-for verb in VERBS:
+for verb in COMMANDS:
     app.command()(verb)
 for group in GROUPS:
     app.add_typer(group)

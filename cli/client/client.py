@@ -38,7 +38,6 @@ EARLY_S = 30
 class ToolAnswer:
     text: str
     structure: JsonObject
-    has_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +85,9 @@ class Client:
                 raise CommandFailed(str(answer["error"]["message"]))
             result = answer["result"]
             text, structure = str(result["content"][0]["text"]), result.get("structuredContent")
-            if structure is None:
+            if structure is None or result.get("isError"):
                 raise CommandFailed(text)
-            return ToolAnswer(text, dict(structure), bool(result.get("isError")))
+            return ToolAnswer(text, dict(structure))
 
     def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
         try:

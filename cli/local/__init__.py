@@ -1,1 +1,1 @@
-"""What the commands learn from this machine."""
+"""Facts about this machine for commands."""

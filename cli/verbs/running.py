@@ -34,8 +34,6 @@ def run_verb(verb: str, given: Given) -> int:
             if "project" in given:
                 given["project"] = _project(client, given["project"])
             answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)
-        if answer.has_failed:
-            raise CommandFailed(answer.text)
         if as_json:
             print_json(answer.structure)
         else:
@@ -124,7 +122,7 @@ def _recall(client: Client, given: Given) -> ToolAnswer:
 
 
 def _capture(client: Client, given: Given) -> ToolAnswer:
-    found = client.call("GET", f"/api/entities/captures?{urlencode(_said(given))}")
+    found = client.call("GET", f"/api/entities/captures?{urlencode({'review_state': 'pending'} | _said(given))}")
     with understanding(client.server.address):
         rows = [
             _row(each, each["raw_content"][:EXCERPT]) | {"type": each["entity_type"], "state": each["review_state"]}
@@ -142,7 +140,8 @@ def _said(given: Given) -> JsonObject:
 
 
 def _explore(client: Client, given: Given) -> ToolAnswer:
-    return client.tool("explore", given | {"entity_id": _id(client, given["entity_id"])})
+    start = {"entity_id": _id(client, given["entity_id"]), "mode": given["mode"] or "related"}
+    return client.tool("explore", given | start)
 
 
 def _show(client: Client, given: Given) -> ToolAnswer:
