@@ -70,7 +70,7 @@ OTHERWISE = "Start it with `engrain serve`, or name another one with --url or EN
 class _Answer(NamedTuple):
     status: int
     header: Mapping[str, str]
-    """By lower-case name."""
+    """Lower-case names."""
     body: bytes
 
 

@@ -23,7 +23,7 @@ MOVES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     },
     "project": {},
 }
-"""By group and command: the action of `manage`, the field that TEXT fills, and the help."""
+"""Action of `manage`, field that TEXT fills, and help, by group and command."""
 
 RECORD: Options = {"entity_id": argument("Id, its beginning, or the exact name.", "ID_OR_NAME")}
 MOVED: Options = {**RECORD, "text": argument("- reads standard input.", "TEXT", is_needed=False)}
