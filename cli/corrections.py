@@ -1,15 +1,14 @@
 """Corrections and decisions of the review queue, from the shell."""
 
-import json
-import sys
 from collections.abc import Mapping
 from urllib.parse import quote
 
 import typer
 
 from cli.client import CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, shown, understanding
+from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
+from cli.verbs.running import given_text
 
 Given = dict[str, str | None]
 
@@ -43,20 +42,20 @@ def run_review(environ: Mapping[str, str], item: str | None, given: Given, *, as
                 return
             done = client.call("POST", f"/api/memory/review/{quote(item, safe='')}", _body(given, "content"))
             with understanding(client.server.address):
-                typer.echo(json.dumps(done, indent=2) if as_json else f"{done['item_id']}: {done['reason']}")
+                print_json(done) if as_json else typer.echo(f"{done['item_id']}: {done['reason']}")
                 _require(bool(done["applied"]), str(done["reason"]))
 
     return guarded(command)
 
 
 def _body(given: Given, words: str) -> JsonObject:
-    read = {words: sys.stdin.read()} if given[words] == "-" else {}
+    read = {words: given_text("-")} if given[words] == "-" else {}
     return {name: value for name, value in (given | read).items() if value is not None}
 
 
 def _tell_correction(done: JsonObject, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(done, ensure_ascii=False, indent=2))
+        print_json(done)
     else:
         flags = ", ".join([str(done["target_lifecycle_state"]), *done["target_lifecycle_flags"]])
         typer.echo(f"{done['source_id']}: {done['reason']}; {flags}")
@@ -67,7 +66,7 @@ def _tell_correction(done: JsonObject, *, as_json: bool) -> None:
 
 def _tell_queue(found: JsonObject, *, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=2))
+        print_json(found)
         return
     for each in found["items"]:
         typer.echo(f"{each['id']}  {each['kind']}  {shown(str(each['reason'] or ''))}")

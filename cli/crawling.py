@@ -1,6 +1,5 @@
 """`engrain crawl`: the server reads a site; a folder is read here and sent in batches."""
 
-import json
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -12,7 +11,7 @@ import anyio
 import typer
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, shown, understanding
+from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
 from cli.folders import files_of
 from tools.crawling.apart import read_apart
@@ -151,7 +150,7 @@ def _target(client: Client, options: Options, root: Path) -> JsonObject:
 
 def _tell(result: JsonObject, options: Options) -> None:
     if options.as_json:
-        typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
+        print_json(result)
         return
     for each in result["failures"]:
         typer.echo(f"{shown(str(each['url']))} {shown(str(each['reason']))}", err=True)

@@ -1,6 +1,5 @@
 """`engrain import`: read files with an adapter and send their records to a server, batch by batch."""
 
-import json
 import sys
 import time
 from collections import Counter
@@ -12,7 +11,7 @@ from urllib.parse import quote
 import typer
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, shown, understanding
+from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
 from stores.errors import EngrainError
 from tools.imports.adapters import ADAPTERS, recognised
@@ -82,7 +81,7 @@ def _preview(wanted: ImportOptions, adapter: Format, source: SourceFiles) -> Non
         skipped += batch.skipped
     counts = {kind: count for kind, count in kinds.items() if count}
     if wanted.as_json:
-        typer.echo(json.dumps({"adapter": adapter.name, "records": counts, "examples": examples, "skipped": skipped}))
+        print_json({"adapter": adapter.name, "records": counts, "examples": examples, "skipped": skipped})
         return
     told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())) or "nothing"
     typer.echo(f"{wanted.source} ({adapter.name}) would bring: {told}.")
@@ -138,7 +137,7 @@ def _counts(found: JsonObject) -> str:
 
 def _tell(wanted: ImportOptions, found: JsonObject) -> None:
     if wanted.as_json:
-        typer.echo(json.dumps(found))
+        print_json(found)
         return
     readers = "only you" if found["target_memory_scope"] == "private" else f"the {found['target_memory_scope']}"
     typer.echo(f"Imported {wanted.source} ({found['adapter_name']}): {_counts(found)}. Readable by {readers}.")

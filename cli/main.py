@@ -2,10 +2,12 @@
 
 import gc
 import os
+import sys
 from collections.abc import Callable
+from copy import copy
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,12 +17,30 @@ from cli.local.commands import logs, mcp, status, stop_server, up
 from cli.release_notes.presets import PROVIDERS, PresetName
 from cli.setup import hook, setup
 from cli.sources import export, import_source
+from cli.verbs.memory import COMMANDS
+from cli.verbs.work import GROUPS
 
-app = typer.Typer(
+
+class _Commands(typer.Typer):
+    """Build only the command that is run: building all of them takes 50 ms."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        wanted = {*sys.argv[1:2], "version"}  # one command alone would be no group
+        commands = [each for each in self.registered_commands
+                    if (each.name or getattr(each.callback, "__name__", "")) in wanted]  # fmt: skip
+        groups = [each for each in self.registered_groups
+                  if each.typer_instance and each.typer_instance.info.name in wanted]  # fmt: skip
+        if len(commands) + len(groups) < 2:
+            return super().__call__(*args, **kwargs)
+        lean = copy(self)
+        lean.registered_commands, lean.registered_groups = commands, groups
+        return typer.Typer.__call__(lean, *args, **kwargs)
+
+
+app = _Commands(
     name="engrain",
     help="A memory that software teams and their coding agents share.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 
@@ -316,8 +336,11 @@ app.command()(correct)
 app.command()(export)
 app.command("import")(import_source)
 app.command()(review)
-for _command in (up, status, logs, mcp, setup):
+_SIMPLE: list[Callable[..., None]] = [up, status, logs, mcp, setup, *COMMANDS]
+for _command in _SIMPLE:
     app.command()(_command)
+for _group in GROUPS:
+    app.add_typer(_group)
 app.command("stop")(stop_server)
 app.command(hidden=True)(hook)
 

@@ -3,5 +3,5 @@
 Every failure is a `CommandFailed`, which `guarded` prints.
 """
 
-from cli.client.client import Client, open_client
+from cli.client.client import Client, ToolAnswer, open_client
 from cli.client.failure import CommandFailed, guarded

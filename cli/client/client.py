@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, Unreachable, understanding, warn
@@ -15,6 +15,7 @@ from tools.runtime.client_settings import ClientSettings, read_client_settings
 
 PATIENCE = 5
 """Times that a request is repeated when the server is busy."""
+NO_SCOPE = "insufficient_api_scope"
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 
@@ -34,6 +35,12 @@ def put_off() -> Iterator[None]:
 T = TypeVar("T")
 EARLY_S = 30
 """Seconds; a token that expires sooner is refreshed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    text: str
+    structure: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +76,7 @@ class Client:
         try:
             return send(credential.token)
         except Refused as refused:
-            if refused.status != 401:
+            if refused.status != 401 or refused.message.startswith(NO_SCOPE):
                 raise
             # Nothing was done, so it can be repeated.
             renewed = self._renewed(credential)
@@ -85,6 +92,21 @@ class Client:
                     raise
                 time.sleep(refused.retry_after_s)
         return self.call(method, path, body)
+
+    def tool(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """Call an MCP tool without the arguments that are None, or raise as `call`, and CommandFailed on a refusal."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        params = {"name": name, "arguments": given}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        answer = self.call("POST", "/mcp", message)
+        with understanding(self.server.address):
+            if "error" in answer:
+                raise CommandFailed(str(answer["error"]["message"]))
+            result = answer["result"]
+            text, structure = str(result["content"][0]["text"]), result.get("structuredContent")
+            if structure is None or result.get("isError"):
+                raise CommandFailed(text)
+            return ToolAnswer(text, dict(structure))
 
     def _with_setting(self, send: Callable[[str], T], token: str) -> T:
         try:

@@ -1,5 +1,6 @@
 """Failures of commands: message, remediation and exit code."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -58,6 +59,11 @@ def understanding(address: str) -> Iterator[None]:
 def shown(text: str) -> str:
     """Replace control and invisible characters: untrusted text must be safe in a terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def print_json(value: object) -> None:
+    """Print an answer for programs."""
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def warn(text: str) -> None:

@@ -1,19 +1,19 @@
-"""The project of a working folder, named by its Git remote."""
+"""The project of a folder, by its Git remote."""
 
 import re
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
-_TIMEOUT_S = 1.0
+PATIENCE_S = 1.0
 
 
 def project_of_folder(folder: Path | None = None) -> str | None:
-    """Return the repository's name in the remote `origin` of a folder, or None; the current folder by default."""
-    command = ("git", "config", "--get", "remote.origin.url")
-    with suppress(OSError, subprocess.SubprocessError):
-        found = subprocess.run(  # noqa: S603 - a fixed command
-            command, cwd=folder, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True
+    """Return the last part of the path of the remote `origin`, without `.git`; None without Git or remote."""
+    command = ["git", "-C", str(folder or "."), "config", "--get", "remote.origin.url"]
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed words
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=True, encoding="utf-8"
         )
-        return re.split(r"[/:\\]", re.sub(r"(\.git)?/*$", "", found.stdout.strip()))[-1] or None
-    return None
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return None
+    return re.split(r"[/:\\]", done.stdout.strip().rstrip("/"))[-1].removesuffix(".git") or None

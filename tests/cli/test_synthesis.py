@@ -66,7 +66,7 @@ def test_it_prints_data_and_keeps_the_document(shell: Shell) -> None:
         (("--goal", "x", "--type", "poem"), 2, "documentation"),
         (("--goal", " "), 2, "says nothing"),
         ((), 2, "--goal"),
-        (("--goal", "x", "--project", "Nowhere"), 1, "no project of the name"),
+        (("--goal", "x", "--project", "Nowhere"), 1, "project_access_denied"),
         (("--goal", "x", "--project", "project_000000000000"), 1, "project_access_denied"),
     ],
     ids=str,

@@ -24,6 +24,7 @@ _UNWANTED = ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY", "BROWSER
 class Shell:
     home: Path
     environ: dict[str, str] = field(default_factory=dict)
+    starter: tuple[str, ...] = ()
 
     @property
     def file(self) -> CredentialFile:
@@ -37,7 +38,7 @@ class Shell:
         }
         own = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "200"}
         return subprocess.Popen(
-            [*COMMAND, *words],
+            [*self.starter, *COMMAND, *words],
             env={**inherited, **own, **self.environ, **environ},
             cwd=self.home,
             stdin=subprocess.PIPE,

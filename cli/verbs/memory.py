@@ -1,0 +1,55 @@
+"""Verbs on memories and records."""
+
+from collections.abc import Mapping
+
+from cli.verbs.options import LIMIT, PROJECT, SCOPE, TAGS, TYPES, Options, argument, command, option
+
+QUERY = argument("Plain words; identifiers and 'quoted phrases' work, too.")
+
+VERBS: Mapping[str, tuple[str, Options]] = {
+    "remember": ("Keep words to the letter: for the members of the project, or for you alone without one.", {
+        "content": argument("The words; - or nothing reads standard input.", is_needed=False),
+        "name": option("--title", text="One line that says what it is; else the first."),
+        "kind": option("--kind", "--type", "-t", text="episode (the default), decision, rule, procedure, plan, …"),
+        "tags": TAGS, "project": PROJECT, **SCOPE,
+    }),
+    "search": ("Search everything that you may read by meaning, words and relations; best hits first.", {
+        "query": QUERY, "project": PROJECT, "types": TYPES, "tags": TAGS,
+        "since": option("--since", text="Only what changed since: an ISO date, or 7d."), "limit": LIMIT,
+    }),
+    "recall": ("Find raw memories, to the letter, in one scope: that of the project, else your own.", {
+        "query": QUERY, "project": PROJECT, **SCOPE, "limit": LIMIT,
+    }),
+    "context": ("Compile a context pack for a goal: work under way, decisions, rules, pitfalls, prior work.", {
+        "goal": argument("Your next piece of work, in plain words."),
+        "markdown_token_budget": option("--tokens", text="Most tokens; 4000 by default.", kind=int, min=100),
+        "intent": option("--intent", text="build, plan, ideate, research, debug, decide, learn or general."),
+        "layer": option("--layer", text="wake (at most 8 items), recall (24) or deep_search (50)."),
+        "project": PROJECT,
+    }),
+    "reflect": ("Find decisions, tasks, plans, claims and procedures in notes, which are kept as a raw memory.", {
+        "content": argument("A file with notes; - reads standard input.", "FILE"),
+        "persist": option("--persist", text="Keep what is found as records.", kind=bool),
+        "persist_review": option("--review", text="Put what is found into the review queue instead.", kind=bool),
+        "source_title": option("--title", text="Name of the notes."),
+        "project": PROJECT, **SCOPE,
+    }),
+    "explore": ("Walk the graph from a record: its neighbours, what is around them, or dependencies.", {
+        "entity_id": argument("Where to start.", "ID_OR_NAME"),
+        "mode": option("--mode", text="related (the default), traverse or dependencies."),
+        "depth": option("--depth", text="Steps of traverse and dependencies.", kind=int, min=1, max=3),
+        "types": TYPES,
+        "relationship_types": option("--along", text="Only this relationship; repeatable.", kind=list[str]),
+        "limit": LIMIT,
+    }),
+    "show": ("Show an entity, a raw memory or a part of a document, with its nearest neighbours.", {
+        "entity_id": argument("Id, its beginning, or the exact name.", "ID"),
+        "as_of": option("--as-of", text="As it was then: an ISO date or time, or 7d."),
+    }),
+    "capture": ("List raw memories that nothing was made of yet, the latest first.", {
+        "review_state": option("--state", text="pending (the default), deferred, promoted or archived; '' for all."),
+        "entity_type": option("--type", "-t", text="Only this type."), "limit": LIMIT,
+    }),
+    "stats": ("Count the records that you may read by type, and their relations.", {}),
+}  # fmt: skip
+COMMANDS = [command(verb, summary, options) for verb, (summary, options) in VERBS.items()]

@@ -1,0 +1,192 @@
+"""Run a verb: open the server, ask, print the answer."""
+
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import typer
+
+from cli.client import Client, CommandFailed, ToolAnswer, guarded, open_client
+from cli.client.failure import ExitCode, Refused, print_json, understanding
+from cli.client.server import JsonObject
+from cli.local.project import project_of_folder
+from cli.verbs.output import print_answer, waiting
+
+Given = dict[str, Any]
+
+TITLE, EXCERPT, WHOLE = 120, 200, 50_000_000
+MOST_NAMED = 5
+_ID = re.compile(r"(?:[a-z_]+_)?[0-9a-fA-F][0-9a-fA-F-]{3,}")
+
+
+def run_verb(verb: str, given: Given) -> int:
+    """Ask the server for a verb with its options, print the answer, and return the exit code."""
+    as_json, url = given.pop("as_json"), given.pop("url")
+
+    def command() -> None:
+        with open_client(os.environ, url=url) as client, waiting():
+            if "content" in given:
+                given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
+            if "project" in given:
+                given["project"] = _project(client, given["project"])
+            answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)
+        if as_json:
+            print_json(answer.structure)
+        else:
+            print_answer(answer)
+
+    return guarded(command)
+
+
+def given_text(source: str | None, *, is_file: bool = False, is_needed: bool = True) -> str | None:
+    """Return the text of an argument or file; that of standard input for `-`, or for nothing where it is needed."""
+    if source is None and not is_needed:
+        return None
+    if source is None and sys.stdin.isatty():
+        raise CommandFailed("There is no text.", "Write it as an argument, or pipe it in.", code=ExitCode.USAGE)
+    name = source if is_file and source != "-" else "Standard input"
+    try:
+        if source is None or source == "-":
+            source = sys.stdin.buffer.read().decode()
+        elif is_file:
+            source = Path(source).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text in UTF-8"
+        raise CommandFailed(f"{name} cannot be read: {reason}.", code=ExitCode.USAGE) from None
+    if not source.strip():
+        raise CommandFailed("The text is empty.", "Write something, or pipe it in.", code=ExitCode.USAGE)
+    return source
+
+
+def _project(client: Client, named: str | None) -> str | None:
+    if named is not None or (name := project_of_folder()) is None:
+        return named or None
+    try:
+        client.call("GET", f"/api/entities?page_size=1&project_ids={quote(name, safe='')}")
+    except Refused as refused:
+        if refused.status != 404:
+            raise
+        return None
+    typer.echo(f"Project {name}, as this folder's Git remote says; --project '' is for none.", err=True)
+    return name
+
+
+def _id(client: Client, named: str, entity_type: str | None = None) -> str:
+    if _ID.fullmatch(named):
+        try:
+            with understanding(client.server.address):
+                return str(client.call("GET", f"/api/resolve/{quote(named, safe='')}")["id"])
+        except Refused as refused:
+            if refused.status != 404:
+                raise
+    wanted = {"search": named, "page_size": 200, "entity_type": entity_type or ""}
+    with understanding(client.server.address):
+        found = client.call("GET", f"/api/entities?{urlencode(wanted)}")["entities"]
+        exact = [each for each in found if str(each["name"]).casefold() == named.casefold()]
+        near = ", ".join(f"{each['name']} ({each['id']})" for each in (exact or found)[:MOST_NAMED])
+        if len(exact) == 1:
+            return str(exact[0]["id"])
+    what = f"There are {len(exact)} records" if exact else f"There is no {entity_type or 'record'}"
+    raise CommandFailed(
+        f"{what} with the id or name {named!r}.",
+        f"Use an id, such as {near}." if near else "Find its id: engrain search",
+    )
+
+
+def _answer(structure: JsonObject, shown: JsonObject) -> ToolAnswer:
+    from tools.frame.answers import answer_of, text_of  # noqa: PLC0415 - the text of tools comes from the server
+
+    return ToolAnswer(text_of(answer_of(shown)), structure)
+
+
+def _remember(client: Client, given: Given) -> ToolAnswer:
+    lines = (line.strip("#*- \t") for line in given["content"].splitlines())
+    given["name"] = given["name"] or next(filter(None, lines), given["content"].strip())[:TITLE]
+    return client.tool("remember", given)
+
+
+def _recall(client: Client, given: Given) -> ToolAnswer:
+    project, scope = given.pop("project"), given["memory_scope"]
+    if project and scope in (None, "project"):
+        given |= {"memory_scope": "project", "scope_key": given["scope_key"] or project}
+    elif project:
+        given["project_id"] = project
+    found = client.call("POST", "/api/memory/raw/recall", _said(given))
+    with understanding(client.server.address):
+        rows = [_row(each, each["passage"]["text"]) | {"score": each["score"]} for each in found["memories"]]
+    return _answer(found, {"memories": rows})
+
+
+def _capture(client: Client, given: Given) -> ToolAnswer:
+    found = client.call("GET", f"/api/entities/captures?{urlencode({'review_state': 'pending'} | _said(given))}")
+    with understanding(client.server.address):
+        rows = [
+            _row(each, each["raw_content"][:EXCERPT]) | {"type": each["entity_type"], "state": each["review_state"]}
+            for each in found["captures"]
+        ]
+        return _answer(found, {"captures": rows, "total": found["total"]})
+
+
+def _row(memory: JsonObject, content: str) -> JsonObject:
+    return {"id": memory["id"], "name": memory["title"], "at": memory["captured_at"], "content": content}
+
+
+def _said(given: Given) -> JsonObject:
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _explore(client: Client, given: Given) -> ToolAnswer:
+    start = {"entity_id": _id(client, given["entity_id"]), "mode": given["mode"] or "related"}
+    return client.tool("explore", given | start)
+
+
+def _show(client: Client, given: Given) -> ToolAnswer:
+    kind = given.pop("kind", None)
+    metrics: JsonObject = {}
+    if kind == "project":
+        named = quote(given["entity_id"], safe="")
+        metrics = client.call("GET", f"/api/metrics/projects/{named}")["metrics"]
+        given["entity_id"] = metrics["project_id"]
+    else:
+        given["entity_id"] = _id(client, given["entity_id"], kind)
+    answer = client.tool("get_entity", given | {"content_max_chars": WHOLE})
+    if not metrics:
+        return answer
+    tasks = {status: count for status, count in metrics["status_distribution"].items() if count}
+    shown = _answer(answer.structure | {"metrics": metrics}, {"tasks": tasks})
+    return replace(shown, text=f"{answer.text}\n{shown.text}")
+
+
+def _stats(client: Client, given: Given) -> ToolAnswer:
+    found = client.call("GET", "/api/admin/stats")
+    return _answer(found, found)
+
+
+def _list(client: Client, given: Given) -> ToolAnswer:
+    kind = given.pop("kind")
+    return client.tool("explore", given | {"types": [kind]})
+
+
+def _create(client: Client, given: Given) -> ToolAnswer:
+    if epic := given.pop("epic", None):
+        given["metadata"] = {"epic_id": _id(client, epic, "epic")}
+    return client.tool("add", given | {"content": given["content"] or given["name"]})
+
+
+def _move(client: Client, given: Given) -> ToolAnswer:
+    text = given_text(given["text"], is_needed=False)
+    if text and not given["field"]:
+        raise CommandFailed("It takes no TEXT.", code=ExitCode.USAGE)
+    arguments = {"action": given["action"], "entity_id": _id(client, given["entity_id"], given["kind"])}
+    return client.tool("manage", arguments | {"data": {given["field"]: text} if text else {}})
+
+
+ASKING = {
+    "remember": _remember, "recall": _recall, "capture": _capture, "explore": _explore, "show": _show, "stats": _stats,
+    "list": _list, "create": _create, "move": _move,
+}  # fmt: skip
+"""Verbs that are more than the tool of their name."""
