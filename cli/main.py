@@ -155,6 +155,16 @@ def restore(
 
 
 @app.command()
+def doctor(
+    data_dir: DataDir = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False
+) -> None:
+    """Check folder, lock, port, disk, versions, model, indexes and clock. Exit code 1 if something fails."""
+    from cli.doctor import run_doctor  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_doctor(os.environ, data_dir=data_dir, as_json=json))
+
+
+@app.command()
 def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Also ingest the Markdown, reStructuredText and text files of this folder.")

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,31 +82,12 @@ def holder(path: Path) -> Holder | None:
 
 def is_claimed(path: Path) -> bool:
     """Return whether a living process holds a data folder, whatever its lock file says."""
-    try:
-        descriptor = os.open(path / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
+    with suppress(OSError), (path / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
     return False
-
-
-def require_empty(path: Path) -> None:
-    """Raise FolderInUse or InvalidSetting for a folder that is served, or holds more than a lock."""
-    try:
-        names = {each.name for each in path.iterdir()} - {"lock"}
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise unusable(path, error) from error
-    if is_claimed(path):
-        raise FolderInUse(*_in_use(path))
-    if names:
-        raise InvalidSetting(f"The folder {path} is not empty.", remediation=_ANOTHER)
 
 
 def _in_use(path: Path) -> tuple[str]:
