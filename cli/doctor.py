@@ -98,18 +98,17 @@ def _places(examined: Examined) -> Iterator[Finding]:
     state = "fail" if free_mb < LEAST_MB else "warn" if free_mb < LITTLE_MB else "ok"
     yield Finding(state, "disk", f"{free_mb:,} MB are free.", "" if state == "ok" else "Make room.")
     logins = Path(platformdirs.user_config_dir("engrain", appauthor=False))
-    if not os.access(_existing(logins), os.W_OK | os.X_OK):
-        yield Finding("warn", "home", f"{logins} cannot be written.", "Set ENGRAIN_TOKEN instead of logging in.")
+    kept = os.access(_existing(logins), os.W_OK | os.X_OK)
+    advice = "" if kept else "It cannot be written: set ENGRAIN_TOKEN instead of logging in."
+    yield Finding("ok" if kept else "warn", "home", f"Logins are kept in {logins}.", advice)
 
 
 def _lock(examined: Examined) -> Iterator[Finding]:
     who, host, port = examined.holder, examined.settings.host, examined.settings.port
     named = f"Process {who.pid}" if who else "A process"
     if not examined.claimed:
-        stale = Finding(
-            "warn", "lock", f"{named} was killed and left its lock.", "Nothing to do: the next start takes it."
-        )
-        yield Finding("ok", "lock", "No server uses the folder.") if who is None else stale
+        left = f"{named} was killed and left its lock, which the next start takes."
+        yield Finding("warn", "lock", left) if who else Finding("ok", "lock", "No server uses the folder.")
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from stores.folder import DataFolder
 from stores.ledger import AuditDraft, Ledger
-from stores.records import EntityDraft, Organization
+from stores.records import Organization
 from tests.people import PASSWORD
 from tools.runtime.launch import server_process
 
@@ -33,15 +33,12 @@ def run(*words: object, **environ: str) -> Result:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
-    folder.mkdir()
-    with closing(Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}")) as ledger:
-        ledger.people.create_organization(Organization("org", "Org", "org-slug", False, ledger._clock()))
-        ledger.audit.append(AuditDraft("project.create", "org", "ann"))
-        with ledger.transaction("org", "ann") as tx:
-            tx.records.create_entity(EntityDraft("note_1", "note", "Note", "organization", "organization"))
     for name in ("jwt_secret", "instance", "server.log", "mail/one.eml", "organizations/org/index"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("a" * 40)
+    with closing(Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}")) as ledger:
+        ledger.people.create_organization(Organization("org", "Org", "org-slug", False, ledger._clock()))
+        ledger.audit.append(AuditDraft("project.create", "org", "ann"))
     return folder
 
 
@@ -51,25 +48,11 @@ def archive(data: Path, tmp_path: Path) -> Path:
     return tmp_path / "kept.tar.gz"
 
 
-def unpacked(archive: Path) -> Files:
-    with tarfile.open(archive) as tar:
-        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
-
-
-def packed(path: Path, files: Files, *, link: str = "") -> None:
-    with tarfile.open(path, "w:gz") as tar:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            if name == link:
-                entry.size, entry.type, entry.linkname = 0, tarfile.SYMTYPE, "/etc/passwd"
-            tar.addfile(entry, io.BytesIO(content))
-
-
 @pytest.mark.slow
 def test_a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     enough, ended = threading.Event(), threading.Event()
+    data, kept, new = tmp_path / "data", tmp_path / "kept.tar.gz", tmp_path / "new"
 
     def write(http: httpx2.Client) -> None:
         while not ended.is_set():
@@ -78,10 +61,7 @@ def test_a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it(tmp_
             if len(acknowledged) == 40:
                 enough.set()
 
-    with (
-        server_process(tmp_path / "data", environ=ENVIRON) as server,
-        httpx2.Client(base_url=server.address, timeout=30) as http,
-    ):
+    with server_process(data, environ=ENVIRON) as server, httpx2.Client(base_url=server.address, timeout=30) as http:
         person = {"email": "ada@example.org", "password": PASSWORD, "name": "Ada"}
         token = http.post("/api/auth/local/signup", json=person).raise_for_status().json()["access_token"]
         http.headers["Authorization"] = f"Bearer {token}"
@@ -90,9 +70,9 @@ def test_a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it(tmp_
         try:
             assert enough.wait(60)
             for _ in range(50):
-                (tmp_path / "kept.tar.gz").unlink(missing_ok=True)
+                kept.unlink(missing_ok=True)
                 before = list(acknowledged)
-                assert run("backup", tmp_path / "kept.tar.gz", "--data-dir", tmp_path / "data").exit_code == 0
+                assert run("backup", kept, "--data-dir", data).exit_code == 0
                 if len(acknowledged) > len(before):
                     break
             else:
@@ -101,37 +81,32 @@ def test_a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it(tmp_
             ended.set()
             writer.join()
 
-    result = run("restore", tmp_path / "kept.tar.gz", "--data-dir", tmp_path / "new")
+    result = run("restore", kept, "--data-dir", new)
     assert (result.exit_code, "The audit log verifies." in result.stdout) == (0, True), result.output
-    assert run("check", "--data-dir", tmp_path / "new").exit_code == 0
+    assert run("check", "--data-dir", new).exit_code == 0
     with (
-        server_process(tmp_path / "new", environ=ENVIRON) as server,
+        server_process(new, environ=ENVIRON) as server,
         httpx2.Client(base_url=server.address, timeout=30, headers={"Authorization": f"Bearer {token}"}) as http,
     ):
-        missing = [each for each in before if http.get(f"/api/entities/{each}").status_code != 200]
-        found = http.post("/api/search", json={"query": "wheel"}).raise_for_status().json()["results"]
-    assert missing == []
-    assert found
+        assert [each for each in before if http.get(f"/api/entities/{each}").status_code != 200] == []
+        assert http.post("/api/search", json={"query": "wheel"}).raise_for_status().json()["results"]
 
 
 def test_a_backup_holds_all_that_is_not_derived_for_its_owner_alone(data: Path, archive: Path, tmp_path: Path) -> None:
     with duckdb.connect(str(data / "analytics.duckdb")) as exposures:
         exposures.execute("CREATE TABLE exposures AS SELECT 7 AS rank")
-    (tmp_path / "kept").mkdir()
-    assert run("backup", tmp_path / "kept", "--data-dir", data).exit_code == 0
     assert run("backup", "--data-dir", data).exit_code == 0
-    (second,), (third,) = (tmp_path / "kept").iterdir(), (data / "backups").iterdir()
-    assert [each.stat().st_mode & 0o777 for each in (archive, second, third)] == [0o600] * 3
+    (second,), new = (data / "backups").iterdir(), tmp_path / "new"
     names = {"manifest.json", "ledger.sqlite", "jwt_secret", "instance", "mail/one.eml"}
     assert set(unpacked(archive)) == names
-    assert set(unpacked(third)) == names | {"analytics.duckdb"}
+    assert set(unpacked(second)) == names | {"analytics.duckdb"}
 
-    assert run("restore", second, "--data-dir", tmp_path / "new").exit_code == 0
-    with duckdb.connect(str(tmp_path / "new" / "analytics.duckdb")) as exposures:
+    assert run("restore", second, "--data-dir", new).exit_code == 0
+    with duckdb.connect(str(new / "analytics.duckdb")) as exposures:
         assert exposures.execute("SELECT rank FROM exposures").fetchall() == [(7,)]
-    assert (tmp_path / "new" / "mail" / "one.eml").read_text() == "a" * 40
-    assert (tmp_path / "new" / "jwt_secret").stat().st_mode & 0o777 == 0o600
-    assert run("check", "--data-dir", tmp_path / "new").exit_code == 0
+    assert (new / "mail" / "one.eml").read_text() == (new / "jwt_secret").read_text() == "a" * 40
+    files = (archive, second, new / "jwt_secret", new / "ledger.sqlite", new / "mail" / "one.eml")
+    assert {each.stat().st_mode & 0o777 for each in files} == {0o600}
 
 
 def test_a_backup_replaces_nothing_and_leaves_nothing_when_it_fails(data: Path, archive: Path, tmp_path: Path) -> None:
@@ -153,87 +128,80 @@ def test_a_ledger_on_postgresql_is_left_to_its_own_tools(command: str, archive: 
 
 
 def test_a_folder_with_something_in_it_or_a_server_is_not_restored_into(archive: Path, tmp_path: Path) -> None:
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "letter").touch()
-    assert "is not empty" in run("restore", archive, "--data-dir", tmp_path / "home").stderr
-    assert [each.name for each in (tmp_path / "home").iterdir()] == ["letter"]
-    with closing(DataFolder.claim(tmp_path / "served")) as served:
-        served.announce("http://127.0.0.1:1234")
+    assert "is not empty" in run("restore", archive, "--data-dir", tmp_path / "data").stderr
+    with closing(DataFolder.claim(tmp_path / "served")):
         assert "is in use by process" in run("restore", archive, "--data-dir", tmp_path / "served").stderr
 
 
-def altered(change: Callable[[dict[str, object]], object]) -> Callable[[Files], Files]:
-    def alter(files: Files) -> Files:
-        manifest = json.loads(files["manifest.json"])
-        change(manifest)
-        return {**files, "manifest.json": json.dumps(manifest).encode()}
-
-    return alter
+def unpacked(archive: Path) -> Files:
+    with tarfile.open(archive) as tar:
+        return {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
 
 
-def longer(files: Files) -> Files:
-    more = {"../out": b"x"}
+def packed(files: Files, *, link: str = "") -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as tar:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            if name == link:
+                entry.size, entry.type, entry.linkname = 0, tarfile.SYMTYPE, "/etc/passwd"
+            tar.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+def altered(files: Files, **members: object) -> Files:
     manifest = json.loads(files["manifest.json"])
-    manifest["members"]["../out"] = {
-        "size": 1,
-        "sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881",
-    }
-    return {**files, "manifest.json": json.dumps(manifest).encode(), **more}
+    manifest["members"] |= members
+    return files | {"manifest.json": json.dumps(manifest).encode()}
 
 
-BAD: dict[str, tuple[Callable[[Files], Files], str]] = {
-    "a path out of the folder": (longer, "'../out'"),
-    "a file that the manifest lacks": (lambda files: {**files, "mail/more.eml": b"x"}, "'mail/more.eml'"),
-    "another content": (lambda files: {**files, "jwt_secret": b"b" * 40}, "jwt_secret is not what was backed up"),
-    "another size": (lambda files: {**files, "jwt_secret": b"b"}, "jwt_secret is not what was backed up"),
-    "a missing file": (lambda files: {name: files[name] for name in files if name != "ledger.sqlite"}, "is missing"),
-    "no manifest": (lambda files: {name: files[name] for name in files if name != "manifest.json"}, "manifest"),
-    "a later format": (altered(lambda manifest: manifest.update(format=2)), "format 2"),
-    "no members": (altered(lambda manifest: manifest.update(members=[])), "cannot be restored"),
+def without(files: Files, name: str) -> Files:
+    return {each: content for each, content in files.items() if each != name}
+
+
+OUT = {"size": 1, "sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"}
+BAD: dict[str, Callable[[bytes, Files], bytes]] = {
+    "it holds '../out'": lambda _, files: packed(altered(files, **{"../out": OUT}) | {"../out": b"x"}),
+    "it holds 'mail/more.eml'": lambda _, files: packed(files | {"mail/more.eml": b"x"}),
+    "jwt_secret is not what": lambda _, files: packed(files | {"jwt_secret": b"b" * 40}),
+    "jwt_secret is missing, or": lambda _, files: packed(files, link="jwt_secret"),
+    "instance is missing, or": lambda _, files: packed(files | {"instance": b"a" * 41}),
+    "ledger.sqlite is missing": lambda _, files: packed(without(files, "ledger.sqlite")),
+    "manifest.json is missing": lambda _, files: packed(without(files, "manifest.json")),
+    "format 2": lambda _, files: packed(files | {"manifest.json": b'{"format": 2, "version": "9"}'}),
+    "cannot be restored: 'members'": lambda _, files: packed(files | {"manifest.json": b'{"format": 1}'}),
+    "ended before": lambda whole, _: whole[: len(whole) // 2],
+    "not a gzip file": lambda *_: b"no archive",
+    "cannot be restored: ": lambda *_: gzip.compress(b"no tar" * 200),
 }
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_an_archive_that_is_not_what_was_backed_up_is_refused(case: str, archive: Path, tmp_path: Path) -> None:
-    change, sentence = BAD[case]
-    packed(tmp_path / "bad", change(unpacked(archive)))
-    result = run("restore", tmp_path / "bad", "--data-dir", tmp_path / "new")
-    assert (result.exit_code, sentence in result.stderr) == (1, True), result.output
-    assert [each.name for each in (tmp_path / "new").iterdir()] == ["lock"]
+@pytest.mark.parametrize("sentence", BAD)
+def test_an_archive_that_is_not_what_was_backed_up_is_refused(sentence: str, archive: Path, tmp_path: Path) -> None:
+    bad, new = tmp_path / "bad", tmp_path / "new"
+    bad.write_bytes(BAD[sentence](archive.read_bytes(), unpacked(archive)))
+    result = run("restore", bad, "--data-dir", new)
+    assert (result.exit_code, str(bad) in result.stderr, sentence in result.stderr) == (1, True, True), result.output
+    assert [each.name for each in new.iterdir()] == ["lock"]
     assert not (tmp_path / "out").exists()
-    assert run("restore", archive, "--data-dir", tmp_path / "new").exit_code == 0
+    assert run("restore", archive, "--data-dir", new).exit_code == 0
 
 
-def test_links_cut_files_and_others_are_refused(archive: Path, tmp_path: Path) -> None:
-    whole = archive.read_bytes()
-    bad = {"cut": whole[: len(whole) // 2], "text": b"no archive", "empty": b"", "gzip": gzip.compress(b"no tar" * 200)}
-    for name, content in bad.items():
-        (tmp_path / name).write_bytes(content)
-    packed(tmp_path / "link", unpacked(archive), link="jwt_secret")
-    for name in (*bad, "link", "absent"):
-        result = run("restore", tmp_path / name, "--data-dir", tmp_path / "new")
-        assert (result.exit_code, str(tmp_path / name) in result.stderr) == (1, True), (name, result.output)
-        assert isinstance(result.exception, SystemExit)
-    assert [each.name for each in (tmp_path / "new").iterdir()] == ["lock"]
-
-
-def change_ledger(data: Path, statement: str) -> None:
+@pytest.mark.parametrize(
+    ("change", "sentence", "left"),
+    [
+        ("UPDATE alembic_version SET version_num = '9999'", "written by a newer version", {"lock"}),
+        ("UPDATE audit_entries SET action = 'x'", "org-slug: entry 1 of the audit log", {"lock", "ledger.sqlite"}),
+    ],
+)
+def test_a_ledger_of_a_newer_version_or_with_an_altered_audit_log_is_named(
+    change: str, sentence: str, left: set[str], data: Path, tmp_path: Path
+) -> None:
     with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
-        changed.execute(statement)
+        changed.execute(change)
         changed.commit()
-
-
-def test_a_backup_of_a_newer_version_is_refused(data: Path, tmp_path: Path) -> None:
-    change_ledger(data, "UPDATE alembic_version SET version_num = '9999'")
-    assert run("backup", tmp_path / "newer", "--data-dir", data).exit_code == 0
-    result = run("restore", tmp_path / "newer", "--data-dir", tmp_path / "new")
-    assert (result.exit_code, "newer version" in result.stderr) == (1, True)
-    assert [each.name for each in (tmp_path / "new").iterdir()] == ["lock"]
-
-
-def test_an_audit_log_that_was_altered_is_restored_and_named(data: Path, tmp_path: Path) -> None:
-    change_ledger(data, "UPDATE audit_entries SET action = 'project.delete'")
-    assert run("backup", tmp_path / "altered", "--data-dir", data).exit_code == 0
-    result = run("restore", tmp_path / "altered", "--data-dir", tmp_path / "new")
-    assert (result.exit_code, "org-slug: entry 1 of the audit log" in result.stderr) == (1, True)
-    assert (tmp_path / "new" / "ledger.sqlite").exists()
+    assert run("backup", tmp_path / "kept", "--data-dir", data).exit_code == 0
+    result = run("restore", tmp_path / "kept", "--data-dir", tmp_path / "new")
+    assert (result.exit_code, sentence in result.stderr) == (1, True), result.output
+    assert {each.name for each in (tmp_path / "new").iterdir()} & {"lock", "ledger.sqlite"} == left
