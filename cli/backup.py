@@ -22,7 +22,7 @@ def run_backup(environ: Mapping[str, str], *, data_dir: Path | None, target: Pat
         path, manifest = write_backup(folder, target)
         typer.echo(f"{path}: {len(manifest['members'])} file(s) of {folder}, {path.stat().st_size / 1e6:.1f} MB")
         if EXPOSURES not in manifest["members"] and (folder / EXPOSURES).exists():
-            typer.echo(f"Without {EXPOSURES}, which a running server has open.", err=True)
+            typer.echo(f"Without {EXPOSURES}: a server has it open, or it cannot be read.", err=True)
         return 0
 
     return guarded(command)
