@@ -68,8 +68,7 @@ def _restored(file: Path, folder: Path) -> tuple[Manifest, list[str]]:
 
 def _faults(file: Path) -> list[str]:
     with closing(Ledger.open(f"sqlite:///{file.absolute()}")) as ledger:
-        organizations = ledger.people.organizations()
-        found = [f"server: {fault}" for fault in ledger.audit.faults(None)]
-        found += [f"{each.slug}: {fault}" for each in organizations for fault in ledger.audit.faults(each.id)]
+        logs = [(None, "server"), *((each.id, each.slug) for each in ledger.people.organizations())]
+        found = [f"{name}: {fault}" for log, name in logs for fault in ledger.audit.faults(log)]
         ledger.checkpoint()
     return found

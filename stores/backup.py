@@ -25,7 +25,6 @@ EXPOSURES = "analytics.duckdb"
 _MANIFEST = "manifest.json"
 _MANIFEST_BYTES = 64 * 2**20
 _KEPT = re.compile(r"ledger\.sqlite|analytics\.duckdb|jwt_secret|local-key|instance|mail/[A-Za-z0-9][A-Za-z0-9._-]*")
-_WAIT_S = 20
 _NO_LEDGER = "Name the server's data folder with --data-dir. A ledger on PostgreSQL is backed up with pg_dump."
 _ANOTHER = "Make room, or name another file, folder or backup."
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, EOFError, zlib.error, tarfile.TarError)
@@ -78,14 +77,13 @@ def _stage(folder: Path, staged: Path) -> str:
 def _copy_ledger(source: Path, target: Path) -> str:
     with (
         _refusing(f"The ledger {source} cannot be backed up", sqlite3.Error),
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=_WAIT_S)) as reader,
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=20)) as reader,
         closing(sqlite3.connect(target)) as copy,
     ):
         copy.execute("PRAGMA synchronous=OFF")
         # In one step, which is one read transaction: it blocks no writer, and no write makes it begin again.
         reader.backup(copy)
-        (verdict,) = copy.execute("PRAGMA quick_check(1)").fetchone()
-        if verdict != "ok":
+        if (verdict := copy.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
             raise sqlite3.DatabaseError(verdict)
         return str(copy.execute("SELECT version_num FROM alembic_version").fetchone()[0])
 

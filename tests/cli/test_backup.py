@@ -84,10 +84,8 @@ def test_a_backup_beside_a_writer_holds_all_that_was_acknowledged_before_it(tmp_
     result = run("restore", kept, "--data-dir", new)
     assert (result.exit_code, "The audit log verifies." in result.stdout) == (0, True), result.output
     assert run("check", "--data-dir", new).exit_code == 0
-    with (
-        server_process(new, environ=ENVIRON) as server,
-        httpx2.Client(base_url=server.address, timeout=30, headers={"Authorization": f"Bearer {token}"}) as http,
-    ):
+    with server_process(new, environ=ENVIRON) as server, httpx2.Client(base_url=server.address, timeout=30) as http:
+        http.headers["Authorization"] = f"Bearer {token}"
         assert [each for each in before if http.get(f"/api/entities/{each}").status_code != 200] == []
         assert http.post("/api/search", json={"query": "wheel"}).raise_for_status().json()["results"]
 

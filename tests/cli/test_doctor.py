@@ -63,25 +63,15 @@ def test_each_fault_is_named_with_a_way_out(
         "model": "fail",
     }  # fmt: skip
     said = "\n".join(text for _, text in found.values())
-    for words in (
-        "chmod 700",
-        "Make room",
-        "ENGRAIN_TOKEN",
-        "4194305 was killed",
-        "set ENGRAIN_PORT",
-        "Install engrain",
-    ):
-        assert words in said
+    ways = ("chmod 700", "Make room", "ENGRAIN_TOKEN", "4194305 was killed", "set ENGRAIN_PORT", "Install engrain")
+    assert [each for each in ways if each not in said] == []
     assert doctor(ENGRAIN_DATA_DIR="/etc/passwd/x")[1]["folder"][0] == "fail"
 
 
 def test_the_server_of_the_folder_is_asked(doctor: Callable[..., tuple[int, Found]], tmp_path: Path) -> None:
+    embedder = {"name": "embedder", "ready": False, "detail": "x"}
     index = {"name": "graph", "state": "failed", "pending": 3, "refused": 0}
-    ready = {
-        "version": "0.0.1",
-        "dependencies": [{"name": "embedder", "ready": False, "detail": "x"}],
-        "indexes": [index],
-    }
+    ready = {"version": "0.0.1", "dependencies": [embedder], "indexes": [index]}
 
     class Hour(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
