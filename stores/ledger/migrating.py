@@ -5,7 +5,6 @@ from threading import Lock
 
 from sqlalchemy import Connection, inspect, text
 
-from stores.backup import write_backup
 from stores.errors import InvalidSetting
 from stores.ledger.schema import metadata
 
@@ -50,6 +49,8 @@ def _upgrade(connection: Connection, version: str) -> None:
     from alembic.config import Config  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
+
+    from stores.backup import write_backup  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
