@@ -106,6 +106,16 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, check: Callable[[],
         fresh.unlink(missing_ok=True)
 
 
+def is_claimed(path: Path) -> bool:
+    """Return whether a living process holds a data folder, whatever its lock file says."""
+    with suppress(OSError), (path / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def _in_use(path: Path) -> tuple[str]:
     who = holder(path)
     named = f"process {who.pid}" + (f" at {who.address}" if who.address else "") if who else "another process"

@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cli.client.failure import CommandFailed, NotLoggedIn, Unreachable
-from stores.folder import LOCAL_KEY, Holder, holder
+from stores.folder import LOCAL_KEY, Holder, holder, is_claimed
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
@@ -123,23 +123,14 @@ def alone(folder: Path) -> Iterator[None]:
 def _wait_until_free(folder: Path) -> None:
     """Wait for a server that is starting or ending; CommandFailed if it does neither."""
     deadline = time.monotonic() + STOP_TIMEOUT_S
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        while serving(folder) is None and time.monotonic() < deadline:
-            with suppress(BlockingIOError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            time.sleep(_PAUSE_S)
-    finally:
-        os.close(descriptor)
-    if serving(folder) is not None:
-        return
-    who = holder(folder)
-    named = f"process {who.pid}" if who else "a process"
-    raise CommandFailed(
-        f"The data folder {folder} is held by {named}, which does not answer.",
-        f"End it, and try again{f': kill {who.pid}' if who else ''}",
-    )
+    while is_claimed(folder) and serving(folder) is None:
+        if time.monotonic() > deadline:
+            who = holder(folder)
+            raise CommandFailed(
+                f"The data folder {folder} is held by {f'process {who.pid}' if who else 'a process'} without an answer.",
+                f"End it, and try again{f': kill {who.pid}' if who else ''}",
+            )
+        time.sleep(_PAUSE_S)
 
 
 def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
