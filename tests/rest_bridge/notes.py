@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import jwt
 from pydantic import Field, StringConstraints
 
-from stores.errors import NotFound, RateLimited, Unavailable
+from stores.errors import AuthenticationRequired, NotFound, RateLimited, Unavailable
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import OWNERS, WRITERS, Call, Nothing, Operation, Request, Result, Route, Tool
@@ -126,13 +126,8 @@ class Notes:
 
     async def refresh(self, _app: App, _call: Call, request: RefreshRequest) -> Tokens:
         if request.refresh_token != "good":
-            raise (
-                NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
-            )
+            raise AuthenticationRequired("The refresh token does not hold.")
         return Tokens(access_token=token_for(600), refresh_token=token_for(6_000))
-
-    async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
-        return Nothing()
 
     async def own(self, _app: App, _call: Call, _request: Request) -> Said:
         return Said(said="owner")
@@ -140,13 +135,9 @@ class Notes:
     def operations(self) -> tuple[Operation, ...]:
         return (
             Operation(
-                self.create,
-                "create_note",
-                roles=WRITERS,
-                scope="write",
+                self.create, "create_note", roles=WRITERS, scope="write",
                 route=Route("POST", "/api/notes", 201, frozenset({"sync"}), tag="notes"),
-                tool=Tool("Keep a note", read_only=False, omit=frozenset({"sync"})),
-                mutates=True,
+                tool=Tool("Keep a note", read_only=False, omit=frozenset({"sync"})), mutates=True,
             ),
             Operation(
                 self.read, "read_note", route=Route("GET", "/api/notes/{note_id}", tag="notes"),
@@ -178,20 +169,10 @@ class Notes:
                 route=Route("POST", "/api/refresh", cookies="set", tag="open"),
             ),
             Operation(
-                self.leave, "leave", roles=None, scope="write",
-                route=Route("POST", "/api/leave", 204, cookies="clear", tag="open"),
-            ),
-            Operation(
                 self.own, "own", roles=OWNERS, route=Route("GET", "/api/own", tag="notes"),
                 tool=Tool("Own", read_only=True),
             ),
         )  # fmt: skip
-
-
-def _unauthenticated() -> Exception:
-    from stores.errors import AuthenticationRequired
-
-    return AuthenticationRequired("The refresh token does not hold.")
 
 
 def token_for(seconds: int) -> str:

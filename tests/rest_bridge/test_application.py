@@ -1,4 +1,4 @@
-"""The real catalogue over HTTP: a walk through it, and its document held against its behaviour."""
+"""The document of the real catalogue, held against the behaviour of the server."""
 
 import os
 import re
@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,44 +14,12 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from rest_bridge.application import build_asgi
 from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document, render_page
-from tests.rest_bridge.harness import Client, assert_envelope, client_of
-from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.runtime.launch import ServerProcess, server_process
 
-pytestmark = pytest.mark.anyio
-
 ACCOUNT = {"email": "ada@example.org", "password": "long enough to keep", "name": "Ada"}
-
-
-@pytest.fixture(scope="module")
-async def http(app: App) -> AsyncIterator[Client]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
-async def token(http: Client) -> str:
-    response = await http.post("/api/auth/local/signup", json=ACCOUNT)
-    assert response.status_code == 201, response.text
-    http.cookies.clear()
-    return str(response.json()["access_token"])
-
-
-async def test_a_browser_signs_in_and_goes_on_with_its_cookies(http: Client, token: str) -> None:
-    credentials = {"email": ACCOUNT["email"], "password": ACCOUNT["password"]}
-    async with httpx2.AsyncClient(transport=http._transport, base_url=http.base_url) as browser:
-        assert (await browser.post("/api/auth/local/login", json=credentials)).status_code == 200
-        assert (await browser.get("/api/auth/me")).json()["user"]["email"] == ACCOUNT["email"]
-        before = browser.cookies["engrain_refresh_token"]
-        assert (await browser.post("/api/auth/refresh")).status_code == 200
-        assert browser.cookies["engrain_refresh_token"] != before
-        assert (await browser.get("/api/auth/me")).status_code == 200
-        spent = await browser.post("/api/auth/refresh", json={"refresh_token": before})
-        assert_envelope(spent, 401, "authentication_required")
 
 
 def test_the_document_of_the_catalogue_is_sound() -> None:
