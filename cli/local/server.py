@@ -125,11 +125,8 @@ def _wait_until_free(folder: Path) -> None:
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while is_claimed(folder) and serving(folder) is None:
         if time.monotonic() > deadline:
-            who = holder(folder)
-            raise CommandFailed(
-                f"The data folder {folder} is held by {f'process {who.pid}' if who else 'a process'} without an answer.",
-                f"End it, and try again{f': kill {who.pid}' if who else ''}",
-            )
+            named = f"process {who.pid}" if (who := holder(folder)) else "a process"
+            raise CommandFailed(f"The data folder {folder} is held by {named} without an answer.", "End it, and try again.")
         time.sleep(_PAUSE_S)
 
 
