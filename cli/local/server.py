@@ -126,7 +126,7 @@ def _wait_until_free(folder: Path) -> None:
     while is_claimed(folder) and serving(folder) is None:
         if time.monotonic() > deadline:
             named = f"process {who.pid}" if (who := holder(folder)) else "a process"
-            raise CommandFailed(f"The data folder {folder} is held by {named} without an answer.", "End it, and try again.")
+            raise CommandFailed(f"The data folder {folder} is held by {named}, which does not answer.", "End it first.")
         time.sleep(_PAUSE_S)
 
 
