@@ -89,7 +89,7 @@ def budgets() -> list[Budget]:
     return [
         Budget("source lines", line_count(sources), 68_000),
         Budget("source lines in the longest file", max(line_count([path]) for path in sources), 400),
-        Budget("words in docstrings", sum(len(text.split()) for text in texts), 42_000),
+        Budget("words in docstrings", sum(len(text.split()) for text in texts), 44_000),
         Budget("% of docstrings that hide their subject", round(100 * hiding / len(texts), 2), 0),
         Budget("files directly in tools/", len(list((ROOT / "tools").glob("*.py"))), 6),
         Budget("public methods of Ledger", public_methods(ROOT / "stores/ledger/ledger.py", "Ledger"), 15),

@@ -51,7 +51,7 @@ class Client:
     file: CredentialFile
     settings: ClientSettings
     is_own: bool = False
-    """Whether it is the server of this user's data folder."""
+    """True for the server of this user's data folder."""
 
     @property
     def login_command(self) -> str:
