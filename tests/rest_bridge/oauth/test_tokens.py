@@ -135,6 +135,7 @@ async def test_a_viewers_client_only_reads(flow: Flow, app: App, ann: Person) ->
 @pytest.mark.parametrize(
     ("method", "path"),
     [
+        ("GET", "/api/auth/device/verify"), ("POST", "/api/auth/device/verify"),
         ("GET", "/api/entities"), ("POST", "/api/search"), ("GET", "/api/auth/me"), ("GET", "/api/users/me/sessions"),
         ("POST", "/api/auth/api-keys"), ("DELETE", "/api/users/me"), ("POST", "/api/users/me/password"),
     ],
@@ -229,7 +230,9 @@ async def test_a_code_of_another_client_is_none(flow: Flow, ann: Person) -> None
     assert (await flow.exchange(code, client_id=mine)).status_code == 200
 
 
-async def test_a_refresh_token_works_once_and_a_replay_ends_everything(flow: Flow, ann: Person, clock: Clock) -> None:
+async def test_a_refresh_token_works_once_and_a_replay_ends_everything(
+    flow: Flow, app: App, ann: Person, clock: Clock
+) -> None:
     await flow.sign_in(ann)
     first = await flow.tokens()
     answers = [await flow.refresh(first["refresh_token"])]
@@ -243,6 +246,7 @@ async def test_a_refresh_token_works_once_and_a_replay_ends_everything(flow: Flo
     assert_refused(await flow.refresh(first["refresh_token"]), "invalid_grant")
     assert not await flow.holds(second["access_token"])
     assert_refused(await flow.refresh(second["refresh_token"]), "invalid_grant")
+    assert len(app.ledger.audit.entries(AuditQuery(ann.organization_id, action="oauth.reuse"))) == 1
 
 
 @pytest.mark.parametrize("left", [False, True])

@@ -59,23 +59,6 @@ def test_a_damaged_relation_is_left_out_of_lists_and_hinders_no_new_one(ledger: 
     assert {each.id for each in relations_of(ledger, ORG, "e000", history=True)} == {whole, other}
 
 
-def test_a_snapshot_yields_the_others_and_says_what_it_left_out(ledger: Ledger) -> None:
-    ids = several(ledger)
-    torn = relate(ledger, "RELATED_TO", "e000", "e001").id
-    whole = relate(ledger, "RELATED_TO", "e000", "e002").id
-    damage(ledger, "entities", "metadata", "torn", ids[0], ids[7], ids[-1])
-    damage(ledger, "relations", "provenance", "[]", torn)
-    with ledger.feed.snapshot(ORG) as snapshot:
-        entities = [each.id for page in snapshot.entities() for each in page]
-        relations = [each.id for page in snapshot.relations() for each in page]
-    assert entities == [each for each in ids if each not in (ids[0], ids[7], ids[-1])]
-    assert relations == [whole]
-    found = ledger.feed.unreadable(ORG)
-    assert [each.partition(" cannot be read: ")[0] for each in found] == [
-        *(f"entity {each}" for each in (ids[0], ids[7], ids[-1])), f"relation {torn}",
-    ]  # fmt: skip
-
-
 def test_a_damaged_change_is_followed_without_its_fields(ledger: Ledger) -> None:
     several(ledger, 2)
     with ledger._database.write() as connection:

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import ChunkPlace, Ledger
+from stores.ledger import Ledger
 from stores.records import Chunk, Document
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, delete, draft, relate
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, create, delete, draft, relate
 
 PAGE = Document(id="d1", source_id="s1", url="https://docs.example/a?x=%20", title="Títle", content_hash="sha256:1")
 
@@ -26,20 +26,6 @@ def add_chunks(ledger: Ledger, count: int, document: Document = PAGE) -> None:
             tx.records.add_chunk(
                 place, draft(place.id, entity_type="document", name=document.title, content=f"text {number}")
             )
-
-
-def test_a_chunk_knows_its_document_and_its_source(ledger: Ledger) -> None:
-    add_source(ledger)
-    create(ledger, draft("plain"))
-    add_chunks(ledger, 2)
-    assert ledger.records.chunks(ORG, ["d1-c1", "plain", "absent"]) == {
-        "d1-c1": ChunkPlace(chunk(1), PAGE.url, PAGE.title, "The Docs", "https://docs.example")
-    }
-    entity = ledger.records.entity(ORG, "d1-c1")
-    assert (entity.source_id, entity.content) == ("s1", "text 1")
-    assert ledger.records.documents(ORG, "s1") == [PAGE]
-    assert ledger.records.document_chunks(ORG, "d1", 1, 9) == [(chunk(1), entity)]
-    assert ledger.records.documents(OTHER, "s1") == []
 
 
 def sources(ledger: Ledger, **wanted: str) -> list[str]:

@@ -60,18 +60,6 @@ def test_the_head_is_the_last_change_and_one_transaction_is_one_batch(ledger: Le
     assert ledger.feed.head(OTHER).sequence == 0
 
 
-def test_listeners_hear_of_commits_that_wrote_and_of_no_others(ledger: Ledger) -> None:
-    heard: list[tuple[str, int]] = []
-    ledger.on_commit.append(lambda organization_id, sequence: heard.append((organization_id, sequence)))
-    create(ledger, draft("e1"), draft("e2"))
-    with ledger.transaction(ORG, ANN):
-        pass
-    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("absent")
-    create(ledger, draft("e1"), organization_id=OTHER)
-    assert heard == [(ORG, 2), (OTHER, 1)]
-
-
 def test_a_snapshot_shows_one_moment_while_writers_go_on(ledger: Ledger) -> None:
     create(ledger, *(draft(f"e{number:04}") for number in range(1_001)))
     with ledger.transaction(ORG, ANN) as tx:

@@ -3,10 +3,9 @@ from datetime import timedelta
 
 import pytest
 
-from stores.errors import NotFound
 from stores.ledger import Ledger
 from stores.records import Session
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed
+from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock
 
 
 @pytest.fixture
@@ -25,23 +24,6 @@ def test_a_user_sees_the_sessions_that_hold_the_newest_first(
         ledger.people.create_session(each)
     ledger.people.revoke_session("revoked")
     assert ledger.people.sessions(ANN) == [newer, session]
-
-
-def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only(
-    ledger: Ledger, session: Session, clock: SteppingClock
-) -> None:
-    with pytest.raises(NotFound):
-        ledger.people.switch_session("s1", OTHER, "refresh-2")
-    ledger.people.add_membership(ANN, OTHER, "viewer")
-    switched = ledger.people.switch_session("s1", OTHER, "refresh-2", deed("session.switch", OTHER))
-    assert switched == replace(session, organization_id=OTHER, refresh_id="refresh-2", last_used_at=clock.now)
-    assert ledger.people.identity(ANN, ORG, "s1") is None
-    assert ledger.people.identity(ANN, OTHER, "s1") is not None
-    assert actions(ledger, OTHER) == ["session.switch"]
-    again = ledger.people.switch_session("s1", OTHER, "refresh-3", seen=("::1", "curl"))
-    assert (again.ip_address, again.user_agent) == ("::1", "curl")
-    assert ledger.people.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
-    assert ledger.people.switch_session("s1", ORG, "refresh-4") is None
 
 
 def test_a_session_that_is_over_is_not_rotated(ledger: Ledger, session: Session) -> None:
