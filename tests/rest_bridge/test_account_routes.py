@@ -185,21 +185,16 @@ async def test_everybody_may_ask_how_to_sign_in(client: Client) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("PATCH", "/api/auth/me", {"name": "Mallory"}),
-        ("PATCH", "/api/users/me/profile", {"bio": "x"}),
+        ("PATCH", "/api/auth/me", {"name": "Mallory"}), ("PATCH", "/api/users/me/profile", {"bio": "x"}),
         ("PATCH", "/api/users/me/preferences", {"preferences": {"a": 1}}),
         ("POST", "/api/users/me/password", {"current_password": PASSWORD, "new_password": NEW}),
-        ("GET", "/api/users/me/sessions", None),
-        ("DELETE", "/api/users/me/sessions/x", None),
-        ("DELETE", "/api/users/me", None),
-        ("GET", "/api/orgs", None),
-        ("POST", "/api/orgs", {"name": "Mine"}),
-        ("DELETE", "/api/orgs/nowhere", None),
-        ("POST", "/api/orgs/nowhere/members", {"user_id": "x"}),
+        ("GET", "/api/users/me/sessions", None), ("DELETE", "/api/users/me/sessions/x", None),
+        ("DELETE", "/api/users/me", None), ("GET", "/api/orgs", None), ("POST", "/api/orgs", {"name": "Mine"}),
+        ("DELETE", "/api/orgs/nowhere", None), ("POST", "/api/orgs/nowhere/members", {"user_id": "x"}),
         ("POST", "/api/orgs/nowhere/invitations", {"email": "x@example.org"}),
         ("POST", "/api/invitations/x/accept", {}),
     ],
-)
+)  # fmt: skip
 async def test_keys_manage_no_people(
     client: Client, ada: Person, method: str, path: str, body: dict[str, Any] | None
 ) -> None:

@@ -166,14 +166,10 @@ async def test_memberships_and_keys_are_audited_without_secrets(client: Client, 
     await client.patch(path, json={"name": "Renamed"}, headers=ada.bearer)
     found = await entries(client, ada.bearer)
     assert [(entry["action"], entry["target"]) for entry in found] == [
-        ("organization.update", ada.organization_id),
-        ("api_key.revoke", made["id"]),
-        ("api_key.create", made["id"]),
-        ("member.remove", guest.user_id),
-        ("member.role_change", guest.user_id),
-        ("member.add", guest.user_id),
+        ("organization.update", ada.organization_id), ("api_key.revoke", made["id"]), ("api_key.create", made["id"]),
+        ("member.remove", guest.user_id), ("member.role_change", guest.user_id), ("member.add", guest.user_id),
         ("invitation.create", invited.json()["invitation"]["id"]),
-    ]
+    ]  # fmt: skip
     assert found[4]["details"] == {"from": "member", "to": "viewer"}
     assert token not in json.dumps(found)
     assert made["api_key"] not in json.dumps(found)

@@ -36,16 +36,12 @@ async def test_a_redirect_keeps_the_query_and_leads_nowhere_else(client: Client)
 @pytest.mark.parametrize(
     ("method", "path", "allow"),
     [
-        ("PUT", "/api/notes", "GET, HEAD, POST"),
-        ("DELETE", "/api/notes", "GET, HEAD, POST"),
-        ("OPTIONS", "/api/notes", "GET, HEAD, POST"),
-        ("POST", "/api/notes/n1", "DELETE, GET, HEAD, PATCH"),
-        ("TRACE", "/api/say", "POST"),
-        ("GET", "/api/say", "POST"),
-        ("POST", "/api/health", "GET, HEAD"),
+        ("PUT", "/api/notes", "GET, HEAD, POST"), ("DELETE", "/api/notes", "GET, HEAD, POST"),
+        ("OPTIONS", "/api/notes", "GET, HEAD, POST"), ("POST", "/api/notes/n1", "DELETE, GET, HEAD, PATCH"),
+        ("TRACE", "/api/say", "POST"), ("GET", "/api/say", "POST"), ("POST", "/api/health", "GET, HEAD"),
         ("PROPFIND", "/api/openapi.json", "GET, HEAD"),
     ],
-)
+)  # fmt: skip
 async def test_a_wrong_method_is_told_the_right_ones(client: Client, method: str, path: str, allow: str) -> None:
     response = await client.request(method, path)
     assert_envelope(response, 405, "method_not_allowed")
@@ -113,12 +109,9 @@ def test_an_error_that_is_not_in_the_table_has_the_status_of_its_parent() -> Non
 
 
 MISHOSTED = [
-    ("GET", "/nope", 404),
-    ("PUT", "/api/notes", 405),
-    ("POST", "/mcp", 421),
-    ("GET", "/api", 307),
+    ("GET", "/nope", 404), ("PUT", "/api/notes", 405), ("POST", "/mcp", 421), ("GET", "/api", 307),
     ("GET", "/.well-known/oauth-protected-resource/mcp", 421),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("host", ["[", "a b", "x@y", '"', "", "[::1]:port", "%zz"])

@@ -58,14 +58,11 @@ async def test_this_machine_alone_may_scrape_and_in_development_alone(
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
-        ({"Authorization": f"Bearer {TOKEN}"}, 200),
-        ({"X-Engrain-Metrics-Token": TOKEN}, 200),
-        ({"Authorization": "Bearer wrong"}, 404),
-        ({"X-Engrain-Metrics-Token": "wrong"}, 404),
-        ({"X-Engrain-Metrics-Token": ""}, 404),
-        ({}, 404),
+        ({"Authorization": f"Bearer {TOKEN}"}, 200), ({"X-Engrain-Metrics-Token": TOKEN}, 200),
+        ({"Authorization": "Bearer wrong"}, 404), ({"X-Engrain-Metrics-Token": "wrong"}, 404),
+        ({"X-Engrain-Metrics-Token": ""}, 404), ({}, 404),
     ],
-)
+)  # fmt: skip
 async def test_the_token_opens_the_page_from_anywhere(tmp_path: Path, headers: dict[str, str], status: int) -> None:
     options = {"environment": "production", "metrics_scrape_token": TOKEN}
     async with scraping(tmp_path, "10.0.0.7", **options) as client:

@@ -106,14 +106,11 @@ async def test_what_is_no_tool_cannot_be_called(client: Client, name: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, ["text", "required"]),
-        ({"text": "x", "strs": 3}, ["strs", "did you mean stars?"]),
-        ({"text": "x", "stars": 9}, ["stars", "5"]),
-        ({"text": "x", "sync": True}, ["sync"]),
-        ({"text": "a\x00"}, ["U+0000"]),
-        ({"text": ["x"]}, ["text", "string"]),
+        ({}, ["text", "required"]), ({"text": "x", "strs": 3}, ["strs", "did you mean stars?"]),
+        ({"text": "x", "stars": 9}, ["stars", "5"]), ({"text": "x", "sync": True}, ["sync"]),
+        ({"text": "a\x00"}, ["U+0000"]), ({"text": ["x"]}, ["text", "string"]),
     ],
-)
+)  # fmt: skip
 async def test_argument_errors_are_named(
     client: Client, notes: Notes, arguments: dict[str, Any], words: list[str]
 ) -> None:

@@ -192,15 +192,12 @@ async def test_an_error_cannot_carry_a_page(browser: Browser, provider: Provider
 @pytest.mark.parametrize(
     ("name", "status", "code"),
     [
-        ("nobody", 404, "oidc_provider_not_found"),
-        ("ACME", 404, "oidc_provider_not_found"),
-        ("codehost", 404, "oidc_provider_not_found"),
-        ("homeless", 503, "oidc_organization_missing"),
-        ("secretless", 500, "oidc_client_secret_missing"),
-        ("unreachable", 503, "provider_unavailable"),
+        ("nobody", 404, "oidc_provider_not_found"), ("ACME", 404, "oidc_provider_not_found"),
+        ("codehost", 404, "oidc_provider_not_found"), ("homeless", 503, "oidc_organization_missing"),
+        ("secretless", 500, "oidc_client_secret_missing"), ("unreachable", 503, "provider_unavailable"),
         ("closed", 502, "provider_answer_invalid"),
     ],
-)
+)  # fmt: skip
 async def test_unusable_providers(browser: Browser, provider: Provider, name: str, status: int, code: str) -> None:
     answer = await browser.get(f"/api/auth/oidc/{name}/login")
     assert_envelope(answer, status, code)

@@ -64,17 +64,13 @@ async def test_a_person_says_no(flow: Flow, ann: Person, app: App) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"client_id": "mcp_" + "x" * 24},
-        {"client_id": "a\x00b"},
-        {"client_id": None},
-        {"redirect_uri": "https://evil.example/callback"},
-        {"redirect_uri": CALLBACK + "/"},
+        {"client_id": "mcp_" + "x" * 24}, {"client_id": "a\x00b"}, {"client_id": None},
+        {"redirect_uri": "https://evil.example/callback"}, {"redirect_uri": CALLBACK + "/"},
         {"redirect_uri": "http://localhost:5555/callback"},
-        {"redirect_uri": "http://127.0.0.1:5555@evil.example/callback"},
-        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": "http://127.0.0.1:5555@evil.example/callback"}, {"redirect_uri": "javascript:alert(1)"},
     ],
     ids=["unknown", "NUL", "none", "host", "path", "name", "user", "script"],
-)
+)  # fmt: skip
 async def test_nothing_is_sent_to_an_address_that_is_not_the_clients(
     flow: Flow, ann: Person, changes: dict[str, str | None]
 ) -> None:

@@ -193,24 +193,18 @@ async def test_a_code_expires(flow: Flow, ann: Person, clock: Clock) -> None:
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"code_verifier": "w" * 43}, "invalid_grant"),
-        ({"code_verifier": CHALLENGE}, "invalid_grant"),
-        ({"code_verifier": "v" * 42}, "invalid_grant"),
-        ({"code_verifier": ""}, "invalid_request"),
+        ({"code_verifier": "w" * 43}, "invalid_grant"), ({"code_verifier": CHALLENGE}, "invalid_grant"),
+        ({"code_verifier": "v" * 42}, "invalid_grant"), ({"code_verifier": ""}, "invalid_request"),
         ({"code_verifier": None}, "invalid_request"),
         ({"redirect_uri": "http://127.0.0.1:5555/other"}, "invalid_grant"),
         ({"redirect_uri": f"{CALLBACK}/"}, "invalid_grant"),
-        ({"redirect_uri": CALLBACK.replace("5555", "1")}, "invalid_grant"),
-        ({"redirect_uri": None}, "invalid_grant"),
+        ({"redirect_uri": CALLBACK.replace("5555", "1")}, "invalid_grant"), ({"redirect_uri": None}, "invalid_grant"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
-        ({"resource": f"{BASE}/api"}, "invalid_target"),
-        ({"code": "guess"}, "invalid_grant"),
-        ({"code": None}, "invalid_request"),
-        ({"grant_type": "password"}, "unsupported_grant_type"),
-        ({"grant_type": "client_credentials"}, "unsupported_grant_type"),
-        ({"grant_type": None}, "invalid_request"),
+        ({"resource": f"{BASE}/api"}, "invalid_target"), ({"code": "guess"}, "invalid_grant"),
+        ({"code": None}, "invalid_request"), ({"grant_type": "password"}, "unsupported_grant_type"),
+        ({"grant_type": "client_credentials"}, "unsupported_grant_type"), ({"grant_type": None}, "invalid_request"),
     ],
-)
+)  # fmt: skip
 async def test_an_exchange_that_does_not_fit_is_refused(
     flow: Flow, ann: Person, changes: dict[str, Any], error: str
 ) -> None:

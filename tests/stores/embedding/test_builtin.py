@@ -15,12 +15,9 @@ from stores.embedding.shipped import LATE_MODEL_FILE, MODEL_FILE, SHA256
 from stores.embedding.workers import Workers
 
 SENTENCES = [
-    "A cat sits on the mat.",
-    "There is a kitten on the rug.",
-    "The database ran out of disk space.",
-    "Where do we keep the retry policy?",
-    "Retries use exponential backoff with jitter.",
-]
+    "A cat sits on the mat.", "There is a kitten on the rug.", "The database ran out of disk space.",
+    "Where do we keep the retry policy?", "Retries use exponential backoff with jitter.",
+]  # fmt: skip
 
 # Cosines of SENTENCES with the float32 weights.
 FLOAT_SIMILARITIES = {(0, 1): 0.613, (0, 2): 0.036, (0, 3): -0.094, (1, 2): -0.004, (2, 3): 0.052, (3, 4): 0.348}

@@ -50,20 +50,12 @@ def test_what_reaches_the_end_of_all_years_ends_there() -> None:
     "text",
     [
         *(
-            "",
-            "May 2023",
-            "07/05/2023",
-            "2023-13",
-            "2023-W54",
-            "2023-W19-8",
-            "2023-05-32",
-            "2023-000",
-            "202305",
+            "", "May 2023", "07/05/2023", "2023-13", "2023-W54", "2023-W19-8", "2023-05-32", "2023-000", "202305",
             "10:00",
         ),
         *("0001-01-01T00:00+01:00", "9999-12-31T24:00", "999999y", "2023-05-07+25:00", " " * 99 + "2023" + "0" * 200),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_moment_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no moment"):
         read_span(text, now=NOW)

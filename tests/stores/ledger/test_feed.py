@@ -31,13 +31,9 @@ def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger) -> None:
     changes = ledger.feed.changes(ORG, 0, 10)
 
     assert [(row.sequence, row.kind, row.record_id, row.operation, row.revision) for row in changes] == [
-        (1, "entity", "e1", "create", 1),
-        (2, "entity", "e2", "create", 1),
-        (3, "relation", "r1", "create", 1),
-        (4, "entity", "e1", "update", 2),
-        (5, "relation", "r1", "delete", 1),
-        (6, "entity", "e2", "delete", 1),
-    ]
+        (1, "entity", "e1", "create", 1), (2, "entity", "e2", "create", 1), (3, "relation", "r1", "create", 1),
+        (4, "entity", "e1", "update", 2), (5, "relation", "r1", "delete", 1), (6, "entity", "e2", "delete", 1),
+    ]  # fmt: skip
     assert [row.deferred for row in changes] == [True] * 3 + [False] * 3
     assert [row.fields for row in changes[:4]] == [{"mode": "sync"}, {}, {}, {"status": "doing"}]
     assert [row.entity_type for row in changes[:3]] == ["task", "episode", "ABOUT"]

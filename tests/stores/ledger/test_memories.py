@@ -10,13 +10,9 @@ TEXT = "caf\u00e9 e\u0301\r\n\U0001f9ed "
 
 def capture(memory_id: str, text: str = TEXT, day: int = 1, **changes: object) -> Capture:
     fields: dict[str, object] = {
-        "source_id": memory_id,
-        "capture_surface": "api",
-        "captured_at": datetime(2026, 1, day, tzinfo=UTC),
-        "provenance": {"file": "\u00e9"},
-        "agent_id": None,
-        "content_hash": content_hash(text),
-    }
+        "source_id": memory_id, "capture_surface": "api", "captured_at": datetime(2026, 1, day, tzinfo=UTC),
+        "provenance": {"file": "\u00e9"}, "agent_id": None, "content_hash": content_hash(text),
+    }  # fmt: skip
     return Capture(**(fields | changes))  # type: ignore[arg-type]
 
 
