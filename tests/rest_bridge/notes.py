@@ -1,11 +1,9 @@
 """A tiny catalogue for tests: notes in a dictionary, with one operation for each thing that the bridge does."""
 
-import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
-import jwt
 from pydantic import Field, StringConstraints
 
 from stores.errors import NotFound, RateLimited, Unavailable
@@ -46,10 +44,6 @@ class TextRequest(Request):
     text: str = Field("", description="What it says.")
 
 
-class RefreshRequest(Request):
-    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = Field(description="The token.")
-
-
 class Note(Result):
     id: str
     text: str
@@ -67,11 +61,6 @@ class NoteList(Result):
 
 class Said(Result):
     said: str
-
-
-class Tokens(Result):
-    access_token: str
-    refresh_token: str
 
 
 @dataclass
@@ -124,16 +113,6 @@ class Notes:
             raise RateLimited("Too many at once.")
         raise RuntimeError("secret detail: hunter2")
 
-    async def refresh(self, _app: App, _call: Call, request: RefreshRequest) -> Tokens:
-        if request.refresh_token != "good":
-            raise (
-                NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
-            )
-        return Tokens(access_token=token_for(600), refresh_token=token_for(6_000))
-
-    async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
-        return Nothing()
-
     async def own(self, _app: App, _call: Call, _request: Request) -> Said:
         return Said(said="owner")
 
@@ -174,25 +153,7 @@ class Notes:
                 tool=Tool("Break down", read_only=True),
             ),
             Operation(
-                self.refresh, "refresh_tokens", roles=None, scope="write",
-                route=Route("POST", "/api/refresh", cookies="set", tag="open"),
-            ),
-            Operation(
-                self.leave, "leave", roles=None, scope="write",
-                route=Route("POST", "/api/leave", 204, cookies="clear", tag="open"),
-            ),
-            Operation(
                 self.own, "own", roles=OWNERS, route=Route("GET", "/api/own", tag="notes"),
                 tool=Tool("Own", read_only=True),
             ),
         )  # fmt: skip
-
-
-def _unauthenticated() -> Exception:
-    from stores.errors import AuthenticationRequired
-
-    return AuthenticationRequired("The refresh token does not hold.")
-
-
-def token_for(seconds: int) -> str:
-    return jwt.encode({"exp": int(time.time()) + seconds}, "s" * 32)

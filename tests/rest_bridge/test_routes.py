@@ -151,14 +151,6 @@ async def test_a_protected_route_is_refused_before_its_body_is_read(client: Clie
     assert_envelope(await client.post("/api/notes", content=body()), 401, "authentication_required")
 
 
-async def test_a_session_ends_with_its_cookies(client: Client) -> None:
-    response = await client.post("/api/leave")
-    assert response.status_code == 204
-    cookies = response.headers.get_list("set-cookie")
-    assert [cookie.split("=")[0] for cookie in cookies] == ["engrain_access_token", "engrain_refresh_token"]
-    assert all("Max-Age=0" in cookie for cookie in cookies)
-
-
 async def test_the_call_carries_the_request_id_and_the_address(client: Client, notes: Notes) -> None:
     await client.post("/api/say", headers={"X-Request-ID": "mine:1"})
     assert notes.seen[0].request_id == "mine:1"

@@ -102,19 +102,6 @@ async def test_the_identity_of_one_request_is_not_that_of_the_next_on_its_connec
     assert len(notes.kept) == 1
 
 
-async def test_an_oversized_chunked_body_is_refused_while_being_sent(app: App, ada: Person, notes: Notes) -> None:
-    head = (
-        f"POST /api/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ada.token}\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n"
-    ).encode()
-    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
-        wire = Wire(stream)
-        await stream.send(head + b"400\r\n" + b"x" * 1024 + b"\r\n")
-        status, headers, body = await wire.response()
-        assert status == 413
-        assert json.loads(body)["request_id"] == headers["x-request-id"]
-
-
 @pytest.mark.parametrize(
     ("sent", "status", "code"),
     [
