@@ -1,4 +1,4 @@
-"""One application for each module, served over a tiny catalogue of notes; with every operation where that is wanted."""
+"""One application for each module, with the SETTINGS of it, over a catalogue of notes or every operation."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -13,8 +13,11 @@ from tools.frame.operation import Operation
 
 
 @pytest.fixture(scope="module")
-async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path_factory.mktemp("data"))) as app:
+async def app(
+    tmp_path_factory: pytest.TempPathFactory, anyio_backend: str, request: pytest.FixtureRequest
+) -> AsyncIterator[App]:
+    changed = getattr(request.module, "SETTINGS", {})
+    async with opened(settings_at(tmp_path_factory.mktemp("data"), **changed)) as app:
         yield app
 
 

@@ -119,13 +119,9 @@ class Notes:
     def operations(self) -> tuple[Operation, ...]:
         return (
             Operation(
-                self.create,
-                "create_note",
-                roles=WRITERS,
-                scope="write",
+                self.create, "create_note", roles=WRITERS, scope="write", mutates=True,
                 route=Route("POST", "/api/notes", 201, frozenset({"sync"}), tag="notes"),
                 tool=Tool("Keep a note", read_only=False, omit=frozenset({"sync"})),
-                mutates=True,
             ),
             Operation(
                 self.read, "read_note", route=Route("GET", "/api/notes/{note_id}", tag="notes"),

@@ -14,6 +14,7 @@ from tools.runtime.threads import in_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
+SETTINGS = {"rate_limit_enabled": False}
 KEYS = "/api/auth/api-keys"
 
 
