@@ -117,13 +117,11 @@ async def test_people_describe_themselves(client: Client, ada: Person) -> None:
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
-        ({}, 400, "invalid_request"),
-        ({"email": "new@example.org"}, 400, "invalid_request"),
-        ({"name": "  "}, 422, "validation_error"),
-        ({"avatar_url": "javascript:alert(1)"}, 422, "validation_error"),
+        ({}, 400, "invalid_request"), ({"email": "new@example.org"}, 400, "invalid_request"),
+        ({"name": "  "}, 422, "validation_error"), ({"avatar_url": "javascript:alert(1)"}, 422, "validation_error"),
     ],
     ids=["nothing", "address", "blank", "script"],
-)
+)  # fmt: skip
 async def test_what_is_no_profile_is_refused(
     client: Client, ada: Person, fields: dict[str, str], status: int, code: str
 ) -> None:

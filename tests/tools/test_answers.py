@@ -85,15 +85,13 @@ CALLS: dict[str, dict[str, Any]] = {
     "remember": {"title": "Jitter", "content": SAID.format("Cyd", 12), "probes": ["who measured the jitter?"]},
     "record_experience": {
         "experience": {
-            "source_id": "run-1",
-            "goal": "Retry with jitter",
-            "project_id": "{project}",
+            "source_id": "run-1", "goal": "Retry with jitter", "project_id": "{project}",
             "observations": [{"id": "o1", "ordinal": 0, "evidence": [{"id": "e1", "content": SAID}]}],
         }
     },
     "experience_evidence": {"source_id": "run-1", "observation_id": "o1", "evidence_id": "e1"},
     "logs": {"limit": 20},
-}
+}  # fmt: skip
 
 
 ROWS: dict[str, dict[str, Any]] = {

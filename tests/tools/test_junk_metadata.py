@@ -23,11 +23,9 @@ ON_TASK: tuple[tuple[str, dict[str, Any]], ...] = (
     ("complete_task", {"learnings": "It is far.", "actual_hours": 2}), ("archive_task", {"reason": "r"}),
 )  # fmt: skip
 ON_EPIC: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("start_epic", {}),
-    ("update_epic", {"assignees": ["Bob"], "priority": "high"}),
-    ("complete_epic", {"learnings": "It is far."}),
-    ("archive_epic", {"reason": "r"}),
-)
+    ("start_epic", {}), ("update_epic", {"assignees": ["Bob"], "priority": "high"}),
+    ("complete_epic", {"learnings": "It is far."}), ("archive_epic", {"reason": "r"}),
+)  # fmt: skip
 ADVICE = ("prioritize", "suggest", "detect_cycles")
 
 

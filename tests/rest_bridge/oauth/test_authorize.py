@@ -39,11 +39,9 @@ async def test_the_consent_page_is_not_framed_and_posts_only_to_the_client(flow:
     await flow.register(redirect_uris=[CALLBACK, "https://app.example/cb", "cursor://app/cb", "http://[::1]:7/cb"])
     await flow.sign_in(ann)
     for uri, target in (
-        (CALLBACK, "http://127.0.0.1:5555"),
-        ("https://app.example/cb", "https://app.example"),
-        ("cursor://app/cb", "cursor:"),
-        ("http://[::1]:9/cb", "http:"),
-    ):
+        (CALLBACK, "http://127.0.0.1:5555"), ("https://app.example/cb", "https://app.example"),
+        ("cursor://app/cb", "cursor:"), ("http://[::1]:9/cb", "http:"),
+    ):  # fmt: skip
         page = await flow.ask(redirect_uri=uri)
         policy = page.headers["content-security-policy"]
         assert f"form-action 'self' {target};" in policy

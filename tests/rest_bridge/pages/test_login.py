@@ -88,11 +88,9 @@ async def test_who_is_signed_in_goes_on_at_once_or_is_named(browser: Client, ann
 async def test_only_a_sessions_cookie_counts_as_signed_in(browser: Client, ann: Person) -> None:
     created = await ann.call("create_api_key", name="key", scopes=["mcp", "api:write"])
     for headers in (
-        {"Authorization": f"Bearer {ann.token}"},
-        {"Authorization": f"Bearer {created['api_key']}"},
-        {"Cookie": f"{SECRET}={created['api_key']}"},
-        {"Cookie": f"{SECRET}=x.y.z"},
-    ):
+        {"Authorization": f"Bearer {ann.token}"}, {"Authorization": f"Bearer {created['api_key']}"},
+        {"Cookie": f"{SECRET}={created['api_key']}"}, {"Cookie": f"{SECRET}=x.y.z"},
+    ):  # fmt: skip
         assert 'name="password"' in (await browser.get("/login", headers=headers)).text
 
 

@@ -14,10 +14,8 @@ from stores.embedding.shipped import LATE_MODEL_FILE, load_tokenizer
 QUESTION = "Where do we keep the retry policy?"
 PASSAGES = [
     "Retries use exponential backoff with jitter; the policy is in config/retry.toml.",
-    "We decided to keep invoices for ten years.",
-    "A cat sits on the mat.",
-    "The database ran out of disk space.",
-]
+    "We decided to keep invoices for ten years.", "A cat sits on the mat.", "The database ran out of disk space.",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
