@@ -13,20 +13,12 @@ from tests.security.harness import World, bearer, world_of
 pytestmark = pytest.mark.anyio
 
 EVERYWHERE = [
-    ("GET", "/api/auth/me", 200),
-    ("GET", "/api/health", 200),
-    ("GET", "/api/docs", 200),
-    ("GET", "/api/openapi.json", 200),
-    ("GET", "/metrics", 200),
-    ("GET", "/.well-known/oauth-protected-resource/mcp", 200),
-    ("GET", "/api", 307),
-    ("GET", "/nowhere", 404),
-    ("PUT", "/api/entities", 405),
-    ("POST", "/api/search", 422),
-    ("POST", "/api/auth/api-keys", 422),
-    ("DELETE", "/api/entities/x", 404),
-    ("POST", "/mcp", 400),
-]
+    ("GET", "/api/auth/me", 200), ("GET", "/api/health", 200), ("GET", "/api/docs", 200),
+    ("GET", "/api/openapi.json", 200), ("GET", "/metrics", 200),
+    ("GET", "/.well-known/oauth-protected-resource/mcp", 200), ("GET", "/api", 307), ("GET", "/nowhere", 404),
+    ("PUT", "/api/entities", 405), ("POST", "/api/search", 422), ("POST", "/api/auth/api-keys", 422),
+    ("DELETE", "/api/entities/x", 404), ("POST", "/mcp", 400),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path", "status"), EVERYWHERE)

@@ -15,12 +15,9 @@ BROWSERS = ("REST", "WebSocket")
 async def test_several_authorization_headers_fail(world: World, ada: Person, eve: Person, surface: str) -> None:
     """A proxy may have checked one of them and we another."""
     for headers in (
-        bearer(ada.token) + bearer(eve.token),
-        bearer(ada.token) * 2,
-        bearer("nonsense") + bearer(ada.token),
-        [("Authorization", "Basic eDp5"), *bearer(ada.token)],
-        [*bearer(ada.token), ("authorization", "")],
-    ):
+        bearer(ada.token) + bearer(eve.token), bearer(ada.token) * 2, bearer("nonsense") + bearer(ada.token),
+        [("Authorization", "Basic eDp5"), *bearer(ada.token)], [*bearer(ada.token), ("authorization", "")],
+    ):  # fmt: skip
         heard = await world.ask(surface, headers)
         assert (heard.admitted, heard.status in (401, 1008)) == (False, True), (headers, heard)
 
@@ -62,12 +59,10 @@ async def test_a_planted_cookie_signs_nobody_in(world: World, ada: Person, eve: 
     """Whoever controls another host of the domain can set a cookie of the same name for a wider domain or path."""
     ours, planted = f"{COOKIE}={ada.token}", f"{COOKIE}={eve.token}"
     for headers in (
-        [("Cookie", f"{ours}; {planted}")],
-        [("Cookie", f"{planted}; {ours}")],
-        [("Cookie", ours), ("Cookie", planted)],
-        [("Cookie", f"{ours}; {COOKIE}=nonsense")],
+        [("Cookie", f"{ours}; {planted}")], [("Cookie", f"{planted}; {ours}")],
+        [("Cookie", ours), ("Cookie", planted)], [("Cookie", f"{ours}; {COOKIE}=nonsense")],
         [("Cookie", f"a=b; {ours}; c=d; {planted}")],
-    ):
+    ):  # fmt: skip
         heard = await world.ask(surface, headers)
         assert (heard.admitted, heard.status in (401, 1008)) == (False, True), (headers, heard)
     assert (await world.ask(surface, [("Cookie", f"{ours}; {ours}")])).admitted, "twice the same is no question"
@@ -87,21 +82,14 @@ async def test_a_planted_refresh_cookie_spends_no_session(world: World, ada: Per
 @pytest.mark.parametrize(
     ("line", "admitted"),
     [
-        (f"{COOKIE}={{token}}", True),
-        (f'{COOKIE}="{{token}}"', True),
-        (f"x=1; {COOKIE}={{token}}; y=2", True),
-        (f"{COOKIE}={{token}},{COOKIE}=x", False),
-        (f"x=1, {COOKIE}={{token}}", False),
-        (f'x="; {COOKIE}=nonsense"; y={{token}}', False),
-        (f"__Host-{COOKIE}={{token}}", False),
-        (f"__Secure-{COOKIE}={{token}}", False),
-        (f"{COOKIE.upper()}={{token}}", False),
-        (f"{COOKIE}%3D{{token}}", False),
-        (f"$Version=1; $Path=/; x{COOKIE}={{token}}", False),
-        (f"={COOKIE}={{token}}", False),
-        (f"{COOKIE}==;{{token}}", False),
+        (f"{COOKIE}={{token}}", True), (f'{COOKIE}="{{token}}"', True), (f"x=1; {COOKIE}={{token}}; y=2", True),
+        (f"{COOKIE}={{token}},{COOKIE}=x", False), (f"x=1, {COOKIE}={{token}}", False),
+        (f'x="; {COOKIE}=nonsense"; y={{token}}', False), (f"__Host-{COOKIE}={{token}}", False),
+        (f"__Secure-{COOKIE}={{token}}", False), (f"{COOKIE.upper()}={{token}}", False),
+        (f"{COOKIE}%3D{{token}}", False), (f"$Version=1; $Path=/; x{COOKIE}={{token}}", False),
+        (f"={COOKIE}={{token}}", False), (f"{COOKIE}==;{{token}}", False),
     ],
-)
+)  # fmt: skip
 async def test_cookies_match_whole_names(world: World, ada: Person, surface: str, line: str, admitted: bool) -> None:
     heard = await world.ask(surface, [("Cookie", line.format(token=ada.token))])
     assert heard.admitted is admitted
@@ -110,15 +98,11 @@ async def test_cookies_match_whole_names(world: World, ada: Person, surface: str
 @pytest.mark.parametrize("surface", SURFACES)
 async def test_tokens_count_only_in_header_or_cookie(world: World, ada: Person, surface: str) -> None:
     places: tuple[Headers, ...] = (
-        [("X-Access-Token", ada.token)],
-        [("X-Api-Key", ada.token)],
-        [("Proxy-Authorization", f"Bearer {ada.token}")],
-        [("X-Forwarded-Authorization", f"Bearer {ada.token}")],
-        [("X-Original-Authorization", f"Bearer {ada.token}")],
-        [("Sec-WebSocket-Protocol", f"bearer, {ada.token}")],
-        [("Cookie", f"{REFRESH_COOKIE}={ada.token}")],
+        [("X-Access-Token", ada.token)], [("X-Api-Key", ada.token)], [("Proxy-Authorization", f"Bearer {ada.token}")],
+        [("X-Forwarded-Authorization", f"Bearer {ada.token}")], [("X-Original-Authorization", f"Bearer {ada.token}")],
+        [("Sec-WebSocket-Protocol", f"bearer, {ada.token}")], [("Cookie", f"{REFRESH_COOKIE}={ada.token}")],
         [("X-Forwarded-User", ada.user_id), ("X-Remote-User", ada.email)],
-    )
+    )  # fmt: skip
     for headers in places:
         assert not (await world.ask(surface, headers)).admitted, headers
 

@@ -132,18 +132,12 @@ async def test_an_invitation_that_does_not_hold_does_not_tell_why(world: World, 
 
 
 FOREIGN_SLUG = [
-    ("GET", "/api/orgs/{}", None),
-    ("PATCH", "/api/orgs/{}", {"name": "Mine"}),
-    ("DELETE", "/api/orgs/{}", None),
-    ("POST", "/api/orgs/{}/switch", {}),
-    ("GET", "/api/orgs/{}/members", None),
-    ("POST", "/api/orgs/{}/members", {"user_id": "x"}),
-    ("PATCH", "/api/orgs/{}/members/x", {"role": "owner"}),
-    ("DELETE", "/api/orgs/{}/members/x", None),
-    ("GET", "/api/orgs/{}/invitations", None),
-    ("POST", "/api/orgs/{}/invitations", {"email": "x@example.org"}),
-    ("DELETE", "/api/orgs/{}/invitations/x", None),
-]
+    ("GET", "/api/orgs/{}", None), ("PATCH", "/api/orgs/{}", {"name": "Mine"}), ("DELETE", "/api/orgs/{}", None),
+    ("POST", "/api/orgs/{}/switch", {}), ("GET", "/api/orgs/{}/members", None),
+    ("POST", "/api/orgs/{}/members", {"user_id": "x"}), ("PATCH", "/api/orgs/{}/members/x", {"role": "owner"}),
+    ("DELETE", "/api/orgs/{}/members/x", None), ("GET", "/api/orgs/{}/invitations", None),
+    ("POST", "/api/orgs/{}/invitations", {"email": "x@example.org"}), ("DELETE", "/api/orgs/{}/invitations/x", None),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path", "body"), FOREIGN_SLUG)
@@ -209,16 +203,12 @@ async def limited(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Wor
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),
-        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
-        ("::ffff:203.0.113.7", "203.0.113.7", True),
-        ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
-        ("fe80::1%eth0", "fe80::2%eth1", True),
-        ("203.0.113.7", "203.0.113.8", False),
-        ("5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c", "5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2d", False),
-        ("", "", True),
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True), ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:203.0.113.7", "203.0.113.7", True), ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True), ("203.0.113.7", "203.0.113.8", False),
+        ("5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c", "5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2d", False), ("", "", True),
     ],
-)
+)  # fmt: skip
 def test_a_network_of_one_machine_counts_as_one_caller(one: str, other: str, same: bool) -> None:
     limit = FixedWindow("1/hour", lambda: 1000.0)
     limit.take(one)

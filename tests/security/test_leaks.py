@@ -96,13 +96,9 @@ def live(client: Client, address: str) -> None:
 def shout(address: str, token: str) -> None:
     host, port = urlsplit(address).hostname, urlsplit(address).port
     for header in (
-        b"User-Agent: a\rforged: b",
-        b"User-Agent: \x1b[31mred\x07",
-        b"X-Request-ID: req\x1b[2J",
-        b"X-Request-ID: a\tb",
-        b"User-Agent: \xff\xfe",
-        f"X-Request-ID: {token}".encode(),
-    ):
+        b"User-Agent: a\rforged: b", b"User-Agent: \x1b[31mred\x07", b"X-Request-ID: req\x1b[2J",
+        b"X-Request-ID: a\tb", b"User-Agent: \xff\xfe", f"X-Request-ID: {token}".encode(),
+    ):  # fmt: skip
         head = b"GET /api/auth/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + token.encode()
         with socket.create_connection((host, port), timeout=10) as wire:
             wire.sendall(head + b"\r\n" + header + b"\r\n\r\n")

@@ -50,3 +50,14 @@ def test_the_engine_of_vectors_is_loaded_where_there_are_any(embedder: str, load
     told = "print('lancedb' in sys.modules, {'tantivy', 'kuzu'} <= sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", f"import sys; {script}; {told}"], check=True, capture_output=True)
     assert done.stdout.decode().split() == [loaded, "True"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["import stores.vectors", "import stores.graph",
+     "from stores.embedding import *; build_embedder(EmbeddingSpec('none')); assert 'numpy' not in sys.modules"],
+)  # fmt: skip
+def test_no_engine_is_loaded_before_it_is_needed(statement: str) -> None:
+    engines = {"lancedb", "pyarrow", "ladybug", "kuzu", "onnxruntime", "tokenizers", "httpx2"}
+    script = f"import sys; {statement}; assert not {engines} & sys.modules.keys(), sys.modules.keys()"
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -49,13 +49,9 @@ async def test_a_title_is_one_line_in_every_text(app: App, owner: Person, title:
             await read("temporal", entity_id=entity_id)
         await read("fetch_slice", entity_id=one)
         for tool, arguments in {
-            "search": {"query": "kestrel barn"},
-            "context": {"goal": "kestrel barn"},
-            "explore": {},
-            "list_entities": {},
-            "synthesis_plan": {"goal": title},
-            "synthesis_draft": {"goal": "kestrel barn"},
-        }.items():
+            "search": {"query": "kestrel barn"}, "context": {"goal": "kestrel barn"}, "explore": {},
+            "list_entities": {}, "synthesis_plan": {"goal": title}, "synthesis_draft": {"goal": "kestrel barn"},
+        }.items():  # fmt: skip
             await read(tool, **arguments)
         await read("manage", action="start_task", entity_id=other)
         await read("update_entity", entity_id=one, name=f"{title}!")

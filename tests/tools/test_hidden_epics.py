@@ -50,14 +50,10 @@ async def test_naming_a_hidden_epic_is_answered_like_naming_none(owner: Person, 
     task = await made(owner, "T", project_id=project)
     new = {"title": "New", "project_id": project}
     for operation, fields, key in (
-        ("create_task", new, "epic_id"),
-        ("create_task", new, "parent_task_id"),
-        ("update_task", {"task_id": task}, "epic_id"),
-        ("update_task", {"task_id": task}, "parent_task_id"),
-        ("start_task", {}, "task_id"),
-        ("start_epic", {}, "epic_id"),
-        ("manage", {"action": "suggest"}, "entity_id"),
-    ):
+        ("create_task", new, "epic_id"), ("create_task", new, "parent_task_id"),
+        ("update_task", {"task_id": task}, "epic_id"), ("update_task", {"task_id": task}, "parent_task_id"),
+        ("start_task", {}, "task_id"), ("start_epic", {}, "epic_id"), ("manage", {"action": "suggest"}, "entity_id"),
+    ):  # fmt: skip
         hidden, missing = [await answer(member, operation, {**fields, key: each}) for each in (epic, MISSING)]
         assert json.loads(missing)[0] == "not_found", (operation, key)
         assert hidden.replace(epic, MISSING) == missing, (operation, key)

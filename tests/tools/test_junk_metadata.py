@@ -17,20 +17,15 @@ FREE = (
     "due_date", "started_at", "completed_at", "archived_at", "actual_hours", "tech_stack",
 )  # fmt: skip
 ON_TASK: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("start_task", {"assignee": "Ada"}),
-    ("block_task", {"reason": "r"}),
-    ("unblock_task", {}),
+    ("start_task", {"assignee": "Ada"}), ("block_task", {"reason": "r"}), ("unblock_task", {}),
     ("submit_review", {"commit_shas": ["abc", "def", "abc"], "pr_url": "p"}),
     ("update_task", {"technologies": ["go"], "assignees": ["Bob"], "feature": None, "status": "todo"}),
-    ("complete_task", {"learnings": "It is far.", "actual_hours": 2}),
-    ("archive_task", {"reason": "r"}),
-)
+    ("complete_task", {"learnings": "It is far.", "actual_hours": 2}), ("archive_task", {"reason": "r"}),
+)  # fmt: skip
 ON_EPIC: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("start_epic", {}),
-    ("update_epic", {"assignees": ["Bob"], "priority": "high"}),
-    ("complete_epic", {"learnings": "It is far."}),
-    ("archive_epic", {"reason": "r"}),
-)
+    ("start_epic", {}), ("update_epic", {"assignees": ["Bob"], "priority": "high"}),
+    ("complete_epic", {"learnings": "It is far."}), ("archive_epic", {"reason": "r"}),
+)  # fmt: skip
 ADVICE = ("prioritize", "suggest", "detect_cycles")
 
 

@@ -138,14 +138,9 @@ async def test_keys_need_spaces_their_maker_reads(app: App, world: World, strang
     public = (await a_space(admin, "public", None))["id"]
     crew = world.spaces["shared"]
     for who, space_id in (
-        (world.owner, str(uuid4())),
-        (world.owner, own),
-        (world.owner, foreign),
-        (world.owner, public),
-        (admin, crew),
-        (admin, world.spaces["team"]),
-        (admin, world.spaces["private"]),
-    ):
+        (world.owner, str(uuid4())), (world.owner, own), (world.owner, foreign), (world.owner, public), (admin, crew),
+        (admin, world.spaces["team"]), (admin, world.spaces["private"]),
+    ):  # fmt: skip
         with pytest.raises(InvalidRequest) as error:
             await holder(who, space_id)
         assert (error.value.code, error.value.message) == ("invalid_api_key_memory_space_scope",) * 2
@@ -197,12 +192,9 @@ async def test_events_of_other_places_do_not_reach_the_key(world: World) -> None
 async def test_what_concerns_more_than_spaces_is_not_for_the_key(world: World, scope: str) -> None:
     key = await holder(world.owner, world.spaces[scope])
     for operation, fields in (
-        ("list_teams", {}),
-        ("read_audit", {}),
-        ("logs", {}),
-        ("list_memory_spaces", {}),
+        ("list_teams", {}), ("read_audit", {}), ("logs", {}), ("list_memory_spaces", {}),
         ("get_memory_space", {"space_id": world.spaces[scope]}),
         ("preview_memory_space_access", {"space_id": world.spaces[scope], "target_principal_id": "x"}),
         ("create_entity", {"name": "P", "entity_type": "project"}),
-    ):
+    ):  # fmt: skip
         await key.refused(operation, EngrainError, match="narrowed", **fields)

@@ -106,14 +106,11 @@ async def test_what_is_no_tool_cannot_be_called(client: Client, name: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({}, ["text", "required"]),
-        ({"text": "x", "strs": 3}, ["strs", "did you mean stars?"]),
-        ({"text": "x", "stars": 9}, ["stars", "5"]),
-        ({"text": "x", "sync": True}, ["sync"]),
-        ({"text": "a\x00"}, ["U+0000"]),
-        ({"text": ["x"]}, ["text", "string"]),
+        ({}, ["text", "required"]), ({"text": "x", "strs": 3}, ["strs", "did you mean stars?"]),
+        ({"text": "x", "stars": 9}, ["stars", "5"]), ({"text": "x", "sync": True}, ["sync"]),
+        ({"text": "a\x00"}, ["U+0000"]), ({"text": ["x"]}, ["text", "string"]),
     ],
-)
+)  # fmt: skip
 async def test_argument_errors_are_named(
     client: Client, notes: Notes, arguments: dict[str, Any], words: list[str]
 ) -> None:
@@ -180,26 +177,21 @@ def test_every_tool_of_the_catalogue_is_well_described(operation: Operation, too
     assert operation.scope == ("read" if tool.read_only and operation.name not in WRITE_SCOPED else "write")
 
 
+SCOPED = {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}}
+
+
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        (
-            "add",
-            {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}},
-            "'cosmic' is not a memory scope; use one of",
-        ),
-        ("add", {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}}, "(argument metadata.memory_"),
+        ("add", SCOPED, "'cosmic' is not a memory scope; use one of"), ("add", SCOPED, "(argument metadata.memory_"),
         ("search", {"query": "q", "since": "soon"}, "validation_error: since is not a date"),
         ("search", {"query": "q", "limit": 0}, "validation_error: limit: "),
         ("search", {"query": "q", "limit": True}, "validation_error: limit: Input should be a valid integer"),
         ("search", {"query": "q", "min_score": True}, "validation_error: min_score: Input should be a valid number"),
-        (
-            "remember",
-            {"title": "t", "content": "c", "spans": [{"start": 0, "end": 1, "stop": 1}]},
-            "validation_error: spans.0.stop is no field of spans.0, which has start, end. ",
-        ),
+        ("remember", {"title": "t", "content": "c", "spans": [{"start": 0, "end": 1, "stop": 1}]},
+         "validation_error: spans.0.stop is no field of spans.0, which has start, end. "),
     ],
-)
+)  # fmt: skip
 async def test_errors_use_argument_names(
     app: App, ada: Principal, name: str, arguments: dict[str, Any], words: str
 ) -> None:

@@ -156,12 +156,8 @@ async def test_scripts_that_the_model_cannot_read_are_not_alike(owner: Person) -
         for query in ("猫咪", "🚀", "крокодил", "السيارة", "날씨", "อากาศ", "καιρός", "מזג", "deployment", "???"):
             assert (await owner.call("search", query=query))["results"][0]["score"] < 0.3, (name, query)
     for name, query in (
-        ("zh", "值班电话"),
-        ("ja", "当番の電話"),
-        ("ko", "비밀번호"),
-        ("th", "วันจันทร์"),
-        ("ru", "за вахтером"),
-    ):
+        ("zh", "值班电话"), ("ja", "当番の電話"), ("ko", "비밀번호"), ("th", "วันจันทร์"), ("ru", "за вахтером"),
+    ):  # fmt: skip
         found = (await owner.call("search", query=query))["results"]
         assert (found[0]["name"], found[0]["score"] > 0.85, found[1]["score"] < 0.3) == (name, True, True), query
 

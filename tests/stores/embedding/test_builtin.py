@@ -1,8 +1,8 @@
 """The built-in embedder: known similarities, independence of companions, threads, loading."""
 
-import subprocess
-import sys
+import re
 import threading
+from collections.abc import Callable
 from importlib.resources import files
 
 import numpy as np
@@ -10,16 +10,14 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.embedding.builtin import BuiltinEmbedder
-from stores.embedding.shipped import MODEL_FILE, SHA256
+from stores.embedding.late import LateEncoder
+from stores.embedding.shipped import LATE_MODEL_FILE, MODEL_FILE, SHA256
 from stores.embedding.workers import Workers
 
 SENTENCES = [
-    "A cat sits on the mat.",
-    "There is a kitten on the rug.",
-    "The database ran out of disk space.",
-    "Where do we keep the retry policy?",
-    "Retries use exponential backoff with jitter.",
-]
+    "A cat sits on the mat.", "There is a kitten on the rug.", "The database ran out of disk space.",
+    "Where do we keep the retry policy?", "Retries use exponential backoff with jitter.",
+]  # fmt: skip
 
 # Cosines of SENTENCES with the float32 weights.
 FLOAT_SIMILARITIES = {(0, 1): 0.613, (0, 2): 0.036, (0, 3): -0.094, (1, 2): -0.004, (2, 3): 0.052, (3, 4): 0.348}
@@ -78,11 +76,15 @@ def test_queries_are_answered_while_documents_are_embedded(builtin: BuiltinEmbed
     assert answered > 1
 
 
-def test_a_closed_embedder_says_so() -> None:
-    embedder = BuiltinEmbedder()
-    embedder.close()
+@pytest.mark.parametrize(
+    ("make", "asked"),
+    [(BuiltinEmbedder, "embed_query"), (LateEncoder, "encode_question"), (LateEncoder, "encode_passage")],
+)
+def test_a_closed_model_says_so(make: type[BuiltinEmbedder | LateEncoder], asked: str) -> None:
+    model = make()
+    model.close()
     with pytest.raises(EmbeddingFailed, match="closed"):
-        embedder.embed_query("anything")
+        getattr(model, asked)("anything")
 
 
 def test_closing_amid_documents_ends_in_rows_or_a_clear_error() -> None:
@@ -107,10 +109,15 @@ def test_closing_amid_documents_ends_in_rows_or_a_clear_error() -> None:
     assert set(outcomes[:-1]) == {len(SENTENCES)}
 
 
-def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SHA256, MODEL_FILE, "0" * 64)
-    with pytest.raises(EmbeddingFailed, match=r"all-MiniLM-L6-v2-int8\.onnx is not the file") as failure:
-        BuiltinEmbedder().embed_query("anything")
+@pytest.mark.parametrize(
+    ("ask", "file"),
+    [(lambda: BuiltinEmbedder().embed_query("x"), MODEL_FILE),
+     (lambda: LateEncoder().encode_question("x"), LATE_MODEL_FILE)],
+)  # fmt: skip
+def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch, ask: Callable[[], object], file: str) -> None:
+    monkeypatch.setitem(SHA256, file, "0" * 64)
+    with pytest.raises(EmbeddingFailed, match=rf"{re.escape(file)} is not the file") as failure:
+        ask()
     assert "Install engrain again" in failure.value.remediation
 
 
@@ -118,14 +125,3 @@ def test_the_model_ships_with_its_licence_and_origin() -> None:
     folder = files("stores").joinpath("models")
     assert "Apache License" in folder.joinpath("LICENSE").read_text()
     assert "all-MiniLM-L6-v2" in folder.joinpath("NOTICE").read_text()
-
-
-def test_importing_the_package_loads_no_engine() -> None:
-    program = """
-import sys
-from stores.embedding import EmbeddingSpec, build_embedder
-build_embedder(EmbeddingSpec("none"))
-print({"numpy", "onnxruntime", "tokenizers", "httpx2"} & set(sys.modules))
-"""
-    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert answer.stdout.strip() == "set()"

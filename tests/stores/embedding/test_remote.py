@@ -297,16 +297,13 @@ def test_long_texts_are_split_for_a_server_of_unknown_tokenizer(server: Server) 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"model": None}, "ENGRAIN_EMBEDDING_MODEL"),
-        ({"base_url": "localhost:8080"}, "is no address"),
-        ({"base_url": "ftp://localhost"}, "is no address"),
-        ({"base_url": "http://localhost:port"}, "is no address"),
+        ({"model": None}, "ENGRAIN_EMBEDDING_MODEL"), ({"base_url": "localhost:8080"}, "is no address"),
+        ({"base_url": "ftp://localhost"}, "is no address"), ({"base_url": "http://localhost:port"}, "is no address"),
         ({"base_url": f"http://user:{KEY}@localhost"}, "ENGRAIN_EMBEDDING_API_KEY"),
         ({"base_url": f"http://localhost/?key={KEY}"}, "ENGRAIN_EMBEDDING_API_KEY"),
-        ({"api_key": f"{KEY}\nX-Other: 1"}, "copy it again"),
-        ({"api_key": f"{KEY}é"}, "copy it again"),
+        ({"api_key": f"{KEY}\nX-Other: 1"}, "copy it again"), ({"api_key": f"{KEY}é"}, "copy it again"),
     ],
-)
+)  # fmt: skip
 def test_a_setting_that_cannot_be_right_stops_the_start(
     server: Server, changes: dict[str, str | None], complaint: str
 ) -> None:

@@ -28,19 +28,6 @@ class Reader:
         return int(text)
 
 
-def test_several_threads_read_and_what_they_found_is_in_order() -> None:
-    workers, together = Workers(3), threading.Barrier(3)
-
-    def read(text: str) -> int:
-        if int(text) < 3:
-            together.wait(PATIENCE_S)
-        return int(text)
-
-    assert workers.map(read, TEXTS) == list(range(50))
-    assert workers.available == 3
-    workers.close()
-
-
 def test_after_a_question_one_is_read_at_a_time_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, workers = Reader(), Workers(3)
     workers.make_way()

@@ -21,11 +21,6 @@ def test_the_other_engine_is_refused_once_one_is_loaded(graph: GraphIndex, tmp_p
     assert OTHER_ENGINE not in sys.modules
 
 
-def test_importing_the_graph_loads_no_engine() -> None:
-    code = "import sys, stores.graph; sys.exit(len({'ladybug', 'kuzu', 'pyarrow'} & set(sys.modules)))"
-    subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=60)
-
-
 def test_an_engine_is_whole_for_every_thread_that_loads_it() -> None:
     code = (
         "import sys; from concurrent.futures import ThreadPoolExecutor; from stores.graph.engine import load_engine\n"

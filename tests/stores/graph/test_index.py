@@ -32,11 +32,8 @@ def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: Gra
     ]
     graph.apply(batch(entities("abc"), relations))
     assert near(graph.neighbours(["c", "a", "c", "nobody"], query=EVERYTHING)) == [
-        ("c", "incoming", "a"),
-        ("c", "outgoing", "b"),
-        ("a", "outgoing", "c"),
-        ("a", "outgoing", "b"),
-    ]
+        ("c", "incoming", "a"), ("c", "outgoing", "b"), ("a", "outgoing", "c"), ("a", "outgoing", "b"),
+    ]  # fmt: skip
 
 
 def test_rare_visible_edges_of_a_hub_are_found_and_the_limit_holds(graph: GraphIndex) -> None:

@@ -11,11 +11,9 @@ from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
 @pytest.fixture
 def chain(graph: GraphIndex) -> GraphIndex:
     relations = [
-        relation("1", "a", "b", name="BLOCKS"),
-        relation("2", "c", "b", name="OWNS"),
-        relation("3", "c", "d", name="OWNS"),
-        relation("4", "d", "e", name="OWNS"),
-    ]
+        relation("1", "a", "b", name="BLOCKS"), relation("2", "c", "b", name="OWNS"),
+        relation("3", "c", "d", name="OWNS"), relation("4", "d", "e", name="OWNS"),
+    ]  # fmt: skip
     graph.apply(batch(entities("abcde"), relations))
     return graph
 

@@ -8,17 +8,7 @@ import pytest
 from stores.embedding.workers import Workers
 from stores.tokens import Tokens
 from stores.tokens.store import FILE
-from tests.stores.indexer.samples import (
-    ORG,
-    PASSAGE_WORDS,
-    LetterTokens,
-    World,
-    draft,
-    level,
-    until,
-    vectors_of,
-    waiting,
-)
+from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World, draft, level, until, waiting
 
 PATIENCE_S = 30.0
 
@@ -75,15 +65,6 @@ def test_what_is_stored_is_what_one_at_a_time_stores(world: World, late: LetterT
     level(world)
     assert len(at_once) == 30
     assert rows(world, *at_once) == at_once
-
-
-def test_one_that_cannot_be_encoded_is_named_and_the_others_have_theirs(world: World, late: LetterTokens) -> None:
-    late.refused = "gorse"
-    world.write(*(draft(name, f"{name} kestrel", name=name) for name in "abcde"), draft("bad", "gorse"), deferred=True)
-    until(lambda: vectors_of(world).refused == 1)
-    level(world)
-    assert world.tokens(*"abcde").keys() == set("abcde")
-    assert world.tokens("bad") == {}
 
 
 def test_what_changed_or_went_while_it_was_read_ahead_is_not_stored(world: World, late: LetterTokens) -> None:

@@ -44,19 +44,6 @@ def test_an_interactive_change_lifts_a_record_out_of_the_deferred_queue() -> Non
     assert finish(works) == Progress(2, frozenset())
 
 
-def test_a_record_on_its_way_is_queued_again_only_when_it_is_back() -> None:
-    works = queue()
-    works.scan([change(1, "a")])
-    assert ids(works.next_records()) == ["a"], "reading it may fail"
-    take(works)
-    works.scan([change(2, "a")])
-    assert take(works) == []
-    first = works.collect()
-    assert ids(take(works)) == ["a"]
-    assert finish(works, first) == Progress(1, frozenset())
-    assert finish(works) == Progress(2, frozenset())
-
-
 def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_comes_after() -> None:
     feed = [change(at, f"e{at}", deferred=True) for at in range(1, 31)] + [change(31, "urgent")]
     works = queue()
@@ -71,22 +58,6 @@ def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_com
         if works.wants_more:
             works.catch_up(feed[works.reached : works.reached + 7])
     assert done == [f"e{at}" for at in range(1, 31)]
-
-
-def test_a_refused_record_is_left_out_until_it_changes() -> None:
-    works = queue()
-    works.scan([change(1, "a")])
-    take(works)
-    (work,) = works.collect()
-    assert works.refuse(work, "no reason")
-    assert works.failing == {"a": "no reason"}
-    assert works.awaited() == {"a"}
-    works.scan([change(2, "a")])
-    assert works.failing == {}
-    assert not works.refuse(work, "no reason")
-    take(works)
-    assert finish(works) == Progress(2, frozenset())
-    assert works.idle
 
 
 @given(st.data())

@@ -282,19 +282,6 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
 
 
-def test_words_of_another_format_are_indexed_anew_before_anybody_asks(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.write(draft("a", "two kestrels"))
-    world.settle()
-    world.stop()
-    monkeypatch.setattr("stores.lexical.schema.FORMAT", FORMAT + 1)
-    world.start()
-    until(lambda: bool(list((world.indexes / ORG / "lexical").glob(f"*/{FORMAT + 1}-*"))))
-    world.settle()
-    assert world.by_words("kestrel") == ["a"]
-
-
 def test_an_index_that_a_search_finds_damaged_is_opened_again_and_rebuilt_at_the_second_time(world: World) -> None:
     world.write(draft("a", "kestrel"))
     world.settle()

@@ -67,6 +67,8 @@ def test_a_rebuild_comes_to_an_end_and_takes_it_once_it_is_mended(world: World) 
     world.indexer.reindex(ORG)
     assert world.by_words("bittern") == []
     assert held(world)[2] == [whole]
+    left_out = [each.partition(" cannot be read: ")[0] for each in world.ledger.feed.unreadable(ORG)]
+    assert left_out == ["entity bad", f"relation {torn}"]
     tear(world, "bad", WHOLE)
     with world.ledger._database.write() as connection:
         connection.execute(text("UPDATE relations SET provenance = '{}' WHERE id = :id"), {"id": torn})

@@ -123,22 +123,6 @@ def test_an_update_sees_what_the_transaction_wrote_before(ledger: Ledger) -> Non
     assert (read.name, read.revision) == ("abc", 3)
 
 
-def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClock) -> None:
-    before = clock()
-    [first] = create(ledger, draft("e1", name="one", tags=("t",), metadata={"a": 1}))
-    second = rename(ledger, "e1", "two")
-    third = rename(ledger, "e1", "three")
-    tick = timedelta(microseconds=1)
-
-    assert ledger.records.entity_at(ORG, "e1", before) is None
-    assert ledger.records.entity_at(ORG, "e1", first.updated_at - tick) is None
-    assert ledger.records.entity_at(ORG, "e1", first.updated_at) == first
-    assert ledger.records.entity_at(ORG, "e1", second.updated_at - tick) == first
-    assert ledger.records.entity_at(ORG, "e1", second.updated_at) == second
-    assert ledger.records.entity_at(ORG, "e1", third.updated_at - tick) == second
-    assert ledger.records.entity_at(ORG, "e1", clock()) == third
-
-
 def test_a_clock_that_was_set_back_does_not_break_as_of(ledger: Ledger, clock: SteppingClock) -> None:
     [first] = create(ledger, draft("e1", name="one"))
     clock.now -= timedelta(days=1)

@@ -1,9 +1,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
-from stores.errors import NotFound
 from stores.ledger import Ledger, RelationDraft
 from stores.records import Position
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
@@ -22,13 +19,9 @@ def test_each_write_is_one_row_of_the_feed_without_text(ledger: Ledger) -> None:
     changes = ledger.feed.changes(ORG, 0, 10)
 
     assert [(row.sequence, row.kind, row.record_id, row.operation, row.revision) for row in changes] == [
-        (1, "entity", "e1", "create", 1),
-        (2, "entity", "e2", "create", 1),
-        (3, "relation", "r1", "create", 1),
-        (4, "entity", "e1", "update", 2),
-        (5, "relation", "r1", "delete", 1),
-        (6, "entity", "e2", "delete", 1),
-    ]
+        (1, "entity", "e1", "create", 1), (2, "entity", "e2", "create", 1), (3, "relation", "r1", "create", 1),
+        (4, "entity", "e1", "update", 2), (5, "relation", "r1", "delete", 1), (6, "entity", "e2", "delete", 1),
+    ]  # fmt: skip
     assert [row.deferred for row in changes] == [True] * 3 + [False] * 3
     assert [row.fields for row in changes[:4]] == [{"mode": "sync"}, {}, {}, {"status": "doing"}]
     assert [row.entity_type for row in changes[:3]] == ["task", "episode", "ABOUT"]
@@ -49,18 +42,6 @@ def test_the_head_is_the_last_change_and_one_transaction_is_one_batch(ledger: Le
     assert [ledger.feed.batch_at(ORG, number) for number in (1, 2, 3, 4)] == [*(row.batch for row in changes), None]
     assert ledger.feed.changes(ORG, 1, 1) == changes[1:2]
     assert ledger.feed.head(OTHER).sequence == 0
-
-
-def test_listeners_hear_of_commits_that_wrote_and_of_no_others(ledger: Ledger) -> None:
-    heard: list[tuple[str, int]] = []
-    ledger.on_commit.append(lambda organization_id, sequence: heard.append((organization_id, sequence)))
-    create(ledger, draft("e1"), draft("e2"))
-    with ledger.transaction(ORG, ANN):
-        pass
-    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
-        tx.records.delete_entity("absent")
-    create(ledger, draft("e1"), organization_id=OTHER)
-    assert heard == [(ORG, 2), (OTHER, 1)]
 
 
 def test_a_snapshot_shows_one_moment_while_writers_go_on(ledger: Ledger) -> None:

@@ -2,9 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from stores.ledger import AuditDraft, AuditQuery, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
-from stores.records import JsonObject
-from tests.stores.ledger.samples import ANN, ORG, SteppingClock, at_once, deed
+from stores.ledger import AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, at_once
 
 HOUR = timedelta(hours=1)
 AGES = timedelta(days=36_500)
@@ -14,22 +13,6 @@ AGES = timedelta(days=36_500)
 def client(ledger: Ledger, clock: SteppingClock) -> OAuthClient:
     made = OAuthClient("client", None, {"redirect_uris": ["http://127.0.0.1/cb"]}, clock.now, clock.now)
     ledger.grants.add_client(made)
-    return made
-
-
-@pytest.fixture
-def code(ledger: Ledger, client: OAuthClient, clock: SteppingClock) -> AuthorizationCode:
-    made = AuthorizationCode(
-        "client", ANN, ORG, "http://127.0.0.1/cb", True, "challenge", "https://x/mcp", ("mcp",), clock.now + HOUR
-    )
-    ledger.grants.add_code("code", made, deed("oauth.allow"))
-    return made
-
-
-@pytest.fixture
-def grant(ledger: Ledger, code: AuthorizationCode, clock: SteppingClock) -> Grant:
-    made = ledger.grants.redeem_code("code", "g1", pair(clock, 1))
-    assert isinstance(made, Grant)
     return made
 
 
@@ -58,17 +41,3 @@ def test_of_many_who_use_one_code_or_token_at_once_one_succeeds(
     assert outcomes.count("reused") == 1
     if deed == "redeem":
         assert ledger.grants.of_user(ANN) == [], "all lose the grant"
-
-
-def test_what_ends_a_grant_without_a_person_is_audited(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
-    request: JsonObject = {"request_id": "req_1"}
-    assert not ledger.grants.revoke_token("refresh-1", "thief", request=request)
-    ledger.grants.rotate("refresh-1", "client", pair(clock, 2), request=request)
-    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 3), request=request) == "reused"
-    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 3), request=request) == "ended"
-    assert not ledger.grants.revoke_token("refresh-2", "client", request=request)
-    entry, *others = ledger.audit.entries(AuditQuery(ORG))
-    assert entry.draft == AuditDraft(
-        "oauth.reuse", ORG, None, "client", {"grant_id": "g1", "user_id": ANN}, {"request_id": "req_1"}
-    )
-    assert [each.draft.action for each in others] == ["oauth.allow"]

@@ -32,13 +32,6 @@ def test_a_key_belongs_to_one_caller_and_one_operation(ledger: Ledger, change: d
     claimed(ledger, replace(REQUEST, **change))
 
 
-def test_a_request_is_started_neither_twice_nor_with_another_body(ledger: Ledger) -> None:
-    claimed(ledger)
-    for request, why in ((REQUEST, "still running"), (replace(REQUEST, body_hash="sha256:2"), "another body")):
-        with pytest.raises(Conflict, match=why):
-            ledger.idempotency.claim(request, HOLDER)
-
-
 def test_of_many_equal_requests_at_once_one_gets_the_claim(ledger: Ledger) -> None:
     def attempt(_: int) -> None:
         ledger.idempotency.claim(REQUEST, HOLDER)

@@ -55,12 +55,8 @@ def test_a_job_is_taken_by_who_knows_its_function_and_tells_of_its_states(ledger
     ledger.jobs.finish(ledger.jobs.renew(job, 1, 2), {"counted": 3})
     ended = ledger.jobs.find(ORG, ["a"])["a"]
     assert (ended.state, ended.done, ended.total, ended.result, ended.due_at) == (
-        "complete",
-        1,
-        2,
-        {"counted": 3},
-        None,
-    )
+        "complete", 1, 2, {"counted": 3}, None,
+    )  # fmt: skip
     assert [(each.state, each.done) for each in told] == [
         ("queued", None), ("in_progress", None), ("in_progress", 1), ("complete", None),
     ]  # fmt: skip

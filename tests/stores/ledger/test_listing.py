@@ -100,11 +100,8 @@ def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks
     day = timedelta(days=1)
     with tasks.transaction(ORG, ANN) as tx:
         for source, name, target in (
-            ("a", "ABOUT", "d"),
-            ("b", "ABOUT", "d"),
-            ("d", "BLOCKS", "b"),
-            ("d", "ABOUT", "d"),
-        ):
+            ("a", "ABOUT", "d"), ("b", "ABOUT", "d"), ("d", "BLOCKS", "b"), ("d", "ABOUT", "d"),
+        ):  # fmt: skip
             tx.relations.add_relation(RelationDraft(name, source, target, valid_at=now - day))
         tx.relations.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
         tx.relations.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))

@@ -1,23 +1,18 @@
 from datetime import UTC, datetime
 
-from stores.ledger import CaptureQuery, Ledger, content_hash
+from stores.ledger import Ledger, content_hash
 from stores.records import Capture, RawMemory
-from tests.stores.ledger.samples import ANN, ORG, OTHER, create, delete, draft
+from tests.stores.ledger.samples import ANN, ORG, OTHER, draft
 
 MINE = "memory:private:ann"
-READABLE = CaptureQuery(readable=frozenset({MINE}), visible=frozenset({"organization"}))
 TEXT = "caf\u00e9 e\u0301\r\n\U0001f9ed "
 
 
 def capture(memory_id: str, text: str = TEXT, day: int = 1, **changes: object) -> Capture:
     fields: dict[str, object] = {
-        "source_id": memory_id,
-        "capture_surface": "api",
-        "captured_at": datetime(2026, 1, day, tzinfo=UTC),
-        "provenance": {"file": "\u00e9"},
-        "agent_id": None,
-        "content_hash": content_hash(text),
-    }
+        "source_id": memory_id, "capture_surface": "api", "captured_at": datetime(2026, 1, day, tzinfo=UTC),
+        "provenance": {"file": "\u00e9"}, "agent_id": None, "content_hash": content_hash(text),
+    }  # fmt: skip
     return Capture(**(fields | changes))  # type: ignore[arg-type]
 
 
@@ -32,23 +27,6 @@ def test_the_feed_tells_of_the_text_and_of_the_capture(ledger: Ledger) -> None:
     told = [(each.kind, each.operation, each.record_id, each.visibility) for each in ledger.feed.changes(ORG, 0, 9)]
     assert told == [("entity", "create", "m1", MINE), ("capture", "create", "m1", MINE)]
     assert TEXT not in str(ledger.feed.changes(ORG, 0, 9))
-
-
-def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
-    create(ledger, draft("e1"))
-    keep(ledger, "m1", entity_id="e1")
-    assert ledger.memories.outcomes(ORG, ["m1"]) == {"m1": ("e1", False)}
-    with ledger.transaction(ORG, ANN) as tx:
-        assert [each.entity.id for each in tx.memories.memories_of("e1")] == ["m1"]
-        tx.records.delete_entity("e1")
-    assert ledger.memories.outcomes(ORG, ["m1"]) == {}
-    assert ledger.memories.memory(ORG, "m1") is not None
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.memories.settle_memory("m1", review_state="archived", candidate=None)
-    assert ledger.memories.outcomes(ORG, ["m1", "m2"]) == {"m1": (None, True)}
-    delete(ledger, "m1")
-    assert ledger.memories.memory(ORG, "m1") is None
-    assert ledger.memories.list_captures(ORG, READABLE) == ([], 0)
 
 
 def test_the_same_words_and_candidates_that_wait_are_found_where_they_are(ledger: Ledger) -> None:

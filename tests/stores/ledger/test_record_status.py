@@ -1,43 +1,14 @@
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import pytest
 
-from stores.ledger import Ledger, RecordStatus
+from stores.ledger import Ledger
 from stores.ledger.encoding import from_micros, to_micros
-from stores.ledger.row_cache import Facets
 from stores.records import Entity, JsonValue
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, delete, draft, relate, rename
+from tests.stores.ledger.samples import ANN, ORG, SteppingClock, create, delete, draft, relate, rename
 
 ALL = frozenset({"organization", "private:x"})
-
-
-def test_a_status_tells_who_may_read_a_record_and_whether_it_was_retired(ledger: Ledger) -> None:
-    create(ledger, draft("old", entity_type="rule", visibility="private:x"), draft("new"))
-    changed = rename(ledger, "new", "newer")
-    relation = relate(ledger, "SUPERSEDES", "new", "old")
-    old = ledger.records.entity(ORG, "old")
-
-    assert ledger.records.statuses(ORG, ["old", "new", "absent"], visibility=ALL) == {
-        "old": RecordStatus(
-            *("old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at)),
-            recent_us=to_micros(old.updated_at),
-            facets=Facets("rule", "", "", "", "", "", None, None, None),
-            superseded=True,
-        ),
-        "new": RecordStatus(
-            *("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
-            recent_us=to_micros(changed.updated_at),
-            facets=Facets("episode", "", "", "", "", "", None, None, None),
-        ),
-    }
-    before = ledger.records.statuses(
-        ORG, ["old"], visibility=ALL, as_of=relation.created_at - timedelta(microseconds=1)
-    )
-    assert not before["old"].superseded
-    assert ledger.records.statuses(ORG, ["old"], visibility=ALL, as_of=old.created_at - timedelta(microseconds=1)) == {}
-    assert ledger.records.statuses(OTHER, ["old"], visibility=ALL) == {}
-    assert ledger.records.statuses(ORG, [], visibility=ALL) == {}
 
 
 @pytest.mark.parametrize(

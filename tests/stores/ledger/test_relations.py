@@ -64,12 +64,9 @@ def test_what_a_record_states_follows_who_may_read_its_ends(ledger: Ledger) -> N
         tx.relations.end_relation("r2")
     before = ledger.relations.by_ids(ORG, ["r1", "r2"])
     steps = [
-        ("a", "private:x", "private:x"),
-        ("b", "project:p", "private:x"),
-        ("a", "organization", "project:p"),
-        ("b", "private:y", "private:y"),
-        ("b", "organization", "organization"),
-    ]
+        ("a", "private:x", "private:x"), ("b", "project:p", "private:x"), ("a", "organization", "project:p"),
+        ("b", "private:y", "private:y"), ("b", "organization", "organization"),
+    ]  # fmt: skip
     for entity_id, visibility, expected in steps:
         head = ledger.feed.head(ORG).sequence
         move(ledger, entity_id, visibility)

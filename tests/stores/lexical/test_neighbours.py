@@ -47,19 +47,6 @@ def test_pairs_say_whose_neighbour_each_is(index: LexicalIndex) -> None:
     assert near.keys == [key_of("b"), key_of("d")]
 
 
-def test_places_are_known_after_opening_and_compacting(tmp_path: Path) -> None:
-    first = LexicalIndex.open(tmp_path / "lexical")
-    first.apply(batch(1, *(turn(name, "word", at) for at, name in enumerate("abc"))))
-    first.apply(batch(2, deleted=("b",)))
-    first.close()
-    again = LexicalIndex.open(tmp_path / "lexical")
-    assert around(again, "a") == {"c": 1}
-    again.compact()
-    again.apply(batch(3, turn("d", "word", 3)))
-    assert around(again, "c") == {"a": 1, "d": 1}
-    again.close()
-
-
 def test_too_many_leave_no_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stores.lexical.neighbours.MOST_THREADED", 2)
     index = LexicalIndex.open(tmp_path / "lexical")
@@ -98,7 +85,7 @@ def test_a_question_without_words_marks_nothing(index: LexicalIndex) -> None:
 
 
 STEP = st.tuples(
-    st.sampled_from(["put", "delete", "reopen"]), st.integers(0, 7), st.integers(0, 4), st.sampled_from("st")
+    st.sampled_from(["put", "delete", "compact", "reopen"]), st.integers(0, 7), st.integers(0, 4), st.sampled_from("st")
 )
 
 
@@ -118,6 +105,8 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
         elif verb == "delete":
             model.pop(record_id, None)
             index.apply(batch(sequence, deleted=(record_id,)))
+        elif verb == "compact":
+            index.compact()
         else:
             index.close()
             index = LexicalIndex.open(folder)

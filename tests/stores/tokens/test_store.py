@@ -55,16 +55,6 @@ def test_putting_replaces_and_dropping_removes(tmp_path: Path) -> None:
     store.close()
 
 
-def test_reading_stops_behind_the_record_with_which_there_are_enough_tokens(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.put([record("a", 3, 5), record("b", 4), record("c", 1)])
-    wanted = dict.fromkeys(("a", "b", "c"), 0)
-    assert [*store.read(wanted, most=8)] == ["a"]
-    assert [*store.read(wanted, most=9)] == ["a", "b"]
-    assert [*store.read(wanted, most=13)] == ["a", "b", "c"]
-    store.close()
-
-
 @pytest.mark.parametrize("most", [1, 31, 32, 33, 64, 79, 80, math.inf])
 def test_records_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path, most: float) -> None:
     store = opened(tmp_path)

@@ -1,5 +1,3 @@
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -59,11 +57,6 @@ def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorInd
 
 def find(index: VectorIndex, seed: int, accepted: IndexFilter = EVERYONE, limit: int = 10) -> list[str]:
     return [hit.record_id for hit in index.search(unit(seed), filter=accepted, limit=limit)]
-
-
-def test_importing_the_index_loads_no_engine() -> None:
-    script = "import sys, stores.vectors; assert not {'lancedb', 'pyarrow'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_record_is_found_by_its_best_passage(either: VectorIndex) -> None:
@@ -214,17 +207,6 @@ def test_a_search_does_not_wait_for_a_busy_writer(index: VectorIndex) -> None:
     writer.join()
     assert find(index, 1) == ["a"]
     assert index._matrix is not None
-
-
-def test_memory_that_outgrows_the_budget_is_given_back(tmp_path: Path) -> None:
-    index = opened(tmp_path, room=Room(1_000_000))
-    index.replace([record("a", 1)], [], state(1))
-    assert find(index, 1) == ["a"]
-    assert index._matrix is not None
-    index.replace([record(f"r{number}", *[number] * 100) for number in range(110)], [], state(2))
-    assert index._matrix is None
-    assert len(find(index, 1, limit=200)) == 111
-    index.close()
 
 
 def test_vectors_of_records_are_those_of_their_first_passages(either: VectorIndex) -> None:

@@ -94,6 +94,7 @@ async def test_an_entity_is_read_as_it_was(owner: Person) -> None:
     await owner.call("update_entity", entity_id=hub, name="Hub", content="new", metadata={"key": 1})
     await owner.call("update_entity", entity_id=other, name="Near")
     await owner.call("end_relation", relation_id=fact["id"])
+    await owner.call("add_relation", source_id=hub, name="OWNS", target_id=other, valid_at="3999-01-01")
     now = await owner.call("get_entity", entity_id=hub)
     assert (now["name"], now["revision"], now["content"], now["related"]) == ("Hub", 2, "new", [])
     past = await owner.call("get_entity", entity_id=hub, as_of=then)
