@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from evals.markdown import table
-from evals.metrics import Difference, compared
+from evals.metrics import Interval, bootstrap
 from evals.report import HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries, titled
 from evals.results import Case
 from evals.runs import Run
@@ -23,10 +24,9 @@ class Line:
     arms: tuple[str, str]
     category: str
     measure: str
-    n: int
     before: float
     after: float
-    difference: Difference
+    difference: Interval
     is_headline: bool
 
 
@@ -91,10 +91,10 @@ def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str) -> li
         for measure in shared if category == HEADLINE else [name for name in shared if name == judged_by]:
             having = [(one, two) for one, two in both if measure in one.values and measure in two.values]
             before, after = ([case.values[measure] for case in side] for side in zip(*having, strict=True))
-            difference = compared(before, after, clusters_of([case for _, case in having]))
-            means = sum(before) / len(before), sum(after) / len(after)
+            changes = [new - old for old, new in zip(before, after, strict=True)]
+            difference = bootstrap(changes, clusters_of([case for _, case in having]))
             is_headline = category == HEADLINE and measure == judged_by
-            lines.append(Line(*key, category, measure, len(having), *means, difference, is_headline))
+            lines.append(Line(*key, category, measure, fmean(before), fmean(after), difference, is_headline))
     return sorted(lines, key=lambda line: (not line.is_headline, line.category != HEADLINE, line.category))
 
 
@@ -104,7 +104,7 @@ def markdown(comparison: Comparison) -> str:
     )  # fmt: skip
     rows = [_row(line) for line in comparison.lines]
     notes = ["Paired by question; intervals by a bootstrap over clusters."]
-    if any(line.difference.interval.over_values for line in comparison.lines):
+    if any(line.difference.is_too_narrow for line in comparison.lines):
         notes.append(ONE_CLUSTER)
     head = f"# {comparison.before} before, {comparison.after} after"
     return "\n\n".join([head, table(columns, rows), " ".join([*notes, *comparison.remarks])])
@@ -113,8 +113,8 @@ def markdown(comparison: Comparison) -> str:
 def _row(line: Line) -> list[str]:
     arms = line.arms[0] if line.arms[0] == line.arms[1] else " / ".join(line.arms)
     return [
-        line.set, arms, titled(line.category), line.measure, str(line.n), str(line.difference.clusters),
-        f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference.interval, signed=True),
+        line.set, arms, titled(line.category), line.measure, str(line.difference.n), str(line.difference.clusters),
+        f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference, signed=True),
         line.difference.verdict,
     ]  # fmt: skip
 
@@ -148,14 +148,14 @@ def judge(baseline: Run, run: Run) -> Verdict:
     headlines = [line for line in comparison.lines if line.is_headline]
     failures = [
         f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
-        f" ({shown(line.difference.interval, signed=True)}, n = {line.n})."
+        f" ({shown(line.difference, signed=True)}, n = {line.difference.n})."
         for line in headlines
         if line.difference.is_lower
     ]
     measured = {case.key for case in run.cases}
     if missing := [" ".join(case.key) for case in baseline.cases if case.key not in measured]:
         failures.append(f"{len(missing)} cases of the baseline were not measured: {', '.join(missing[:3])} …")
-    counted = {(line.set, line.arms[1]): line.n for line in headlines}
+    counted = {(line.set, line.arms[1]): line.difference.n for line in headlines}
     wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
     unjudged = [
         f"{name}, {arm}: both have {counted.get((name, arm), 0)} questions of the headline; it takes {FEWEST}."

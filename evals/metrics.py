@@ -64,51 +64,41 @@ def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, floa
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Mean and 95 % percentile interval, NaN for a single value."""
+    """Mean, or mean difference, with its 95 % percentile interval, NaN for a single value."""
 
     mean: float
     low: float
     high: float
     n: int
-    over_values: bool = False
-    """One cluster only: resampled by value, so too narrow."""
+    clusters: int
+
+    @property
+    def is_too_narrow(self) -> bool:
+        """True with one cluster only, as values are resampled."""
+        return self.n > self.clusters == 1
+
+    @property
+    def is_lower(self) -> bool:
+        return self.high < 0
+
+    @property
+    def verdict(self) -> str:
+        """A difference in words."""
+        if self.clusters <= FEW_CLUSTERS:
+            return "too few clusters to say"
+        return "worse" if self.is_lower else "better" if self.low > 0 else "no difference seen"
 
 
 def bootstrap(values: Sequence[float], clusters: Sequence[str] | None = None) -> Interval:
     """Resample clusters (Efron and Tibshirani 1993, ch. 8 and 13), or single values without clusters."""
     if not values:
-        return Interval(0.0, 0.0, 0.0, 0)
+        return Interval(0.0, 0.0, 0.0, 0, 0)
     if len(values) == 1:
-        return Interval(float(values[0]), math.nan, math.nan, 1)
-    cluster_of = _numbered(clusters if clusters is not None else range(len(values)))
+        return Interval(float(values[0]), math.nan, math.nan, 1, 1)
+    _, cluster_of = np.unique(np.asarray(clusters or range(len(values))), return_inverse=True)
     sums, sizes = np.bincount(cluster_of, weights=np.asarray(values, float)), np.bincount(cluster_of)
     if len(sums) == 1:
-        return replace(bootstrap(values), over_values=True)
+        return replace(bootstrap(values), clusters=1)
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
     low, high = np.percentile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), TAILS)
-    return Interval(float(np.mean(values)), float(low), float(high), len(values))
-
-
-def _numbered(names: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.unique(np.asarray(names), return_inverse=True)[1]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    interval: Interval
-    clusters: int
-
-    @property
-    def verdict(self) -> str:
-        if self.clusters <= FEW_CLUSTERS:
-            return "too few clusters to say"
-        return "worse" if self.is_lower else "better" if self.interval.low > 0 else "no difference seen"
-
-    @property
-    def is_lower(self) -> bool:
-        return self.interval.high < 0
-
-
-def compared(before: Sequence[float], after: Sequence[float], clusters: Sequence[str]) -> Difference:
-    differences = [new - old for old, new in zip(before, after, strict=True)]
-    return Difference(bootstrap(differences, clusters), len(set(clusters)))
+    return Interval(float(np.mean(values)), float(low), float(high), len(values), len(sums))

@@ -21,7 +21,6 @@ class Figure:
     category: str
     measure: str
     interval: Interval
-    clusters: int
     apart: bool
 
     @property
@@ -88,8 +87,8 @@ def titled(category: str) -> str:
 
 def shown(interval: Interval, *, signed: bool = False) -> str:
     """Format a mean or difference with its interval."""
-    low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in (interval.low, interval.mean,
-                                                                                  interval.high))  # fmt: skip
+    values = (interval.low, interval.mean, interval.high)
+    low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in values)
     return f"{mean} [{NONE}]" if isnan(interval.low) else f"{mean} [{low}, {high}]"
 
 
@@ -120,9 +119,8 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
 
 def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
     having = [case for case in cases if measure in case.values]
-    clusters = clusters_of(having)
-    interval = bootstrap([case.values[measure] for case in having], clusters)
-    return Figure(category, measure, interval, len(set(clusters)), all(case.apart for case in cases))
+    interval = bootstrap([case.values[measure] for case in having], clusters_of(having))
+    return Figure(category, measure, interval, all(case.apart for case in cases))
 
 
 def _targets(found: Sequence[Summary]) -> str:
@@ -130,7 +128,7 @@ def _targets(found: Sequence[Summary]) -> str:
         "set", "arm", "unit", "n", "texts", "measure", "mean [95 %]", "floor / goal", "verdict", "p50 ms", "p95 ms",
         "limit ms", "verdict", "tokens", "server MB",
     )  # fmt: skip
-    rows = [_target_row(each, each.headline) for each in found if each.headline is not None]
+    rows = [_target_row(each, each.headline.interval) for each in found if each.headline is not None]
     note = (
         "n counts the questions of the headline. Milliseconds are per query, from sending it to having the whole"
         " answer, with none for arms that ask for more than a client would; a token is four characters."
@@ -138,9 +136,8 @@ def _targets(found: Sequence[Summary]) -> str:
     return f"{table(columns, rows)}\n\n{note}"
 
 
-def _target_row(each: Summary, figure: Figure | None) -> list[str]:
+def _target_row(each: Summary, interval: Interval) -> list[str]:
     part, taken = each.part, each.latency
-    interval = figure.interval if figure else bootstrap(())
     aims = " / ".join(digits(aim) for aim in (part.floor, part.goal) if aim is not None)
     times = [f"{taken.p50:.1f}", f"{taken.p95:.1f}", _number(part.p50_limit_ms)] if taken else [NONE] * 3
     return [
@@ -163,9 +160,9 @@ def _measures(name: str, found: Sequence[Summary]) -> str:
             figures = {figure.measure: figure for figure in each.figures if figure.category == category}
             first = next(iter(figures.values()))
             cells = [shown(figures[measure].interval) if measure in figures else NONE for measure in measures]
-            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.clusters), *cells])
+            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.interval.clusters), *cells])
     notes = [f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."]
-    if any(figure.interval.over_values for each in same for figure in each.figures):
+    if any(figure.interval.is_too_narrow for each in same for figure in each.figures):
         notes.append(ONE_CLUSTER)
     notes += [f"- {each.part.arm}: {each.part.note}." for each in same if each.part.note]
     return f"## {name}\n\n{table(('arm', 'category', 'n', 'clusters', *measures), rows)}\n\n" + "\n".join(notes)
