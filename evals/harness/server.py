@@ -2,15 +2,14 @@
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from evals.client import Client, encoded, progress
+from evals.client import Client, progress
 from evals.datasets.collection import Collection, Text
-from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.client_settings import PREFIX
 from tools.runtime.launch import ServerProcess, server_process
 
@@ -42,8 +41,8 @@ def opened(client: Client) -> Place:
 
 LOADERS = 2
 """Concurrent haystacks; the texts of one are sequential."""
-BATCH_BYTES = 4 * 1024 * 1024
-"""Half of the server's request limit."""
+BATCH = 25
+"""Texts of a request: the longest ones, as they are sent, stay below the server's limit of 8 MB."""
 
 
 def load(address: str, collection: Collection) -> dict[str, Place]:
@@ -68,7 +67,8 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
             memory = {"raw_content": text.content, "title": text.name, "metadata": hints(text)}
             ids[client.post("/api/memory/raw", memory)["id"]] = text.id
     else:
-        for batch in batches(texts):
+        for first in range(0, len(texts), BATCH):
+            batch = texts[first : first + BATCH]
             entities = [
                 {"name": text.name, "content": text.content, "entity_type": collection.entity_type,
                  "metadata": hints(text)} for text in batch
@@ -76,21 +76,6 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
             made = client.post("/api/entities/bulk", {"entities": entities})
             ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
     return replace(place, texts=ids)
-
-
-def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Divide texts into requests by number and size."""
-    batch: list[Text] = []
-    size = 0
-    for text in texts:
-        own = len(encoded({"name": text.name, "content": text.content, **hints(text)}))
-        if batch and (len(batch) == BULK_LIMIT or size + own > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += own
-    if batch:
-        yield batch
 
 
 def hints(text: Text) -> Mapping[str, object]:
