@@ -140,7 +140,7 @@ def demo(
     """Start a server on a temporary folder, feed it real text, ask it questions, and clean up."""
     from cli.demo import run_demo  # noqa: PLC0415 - the MCP client loads only when it is used
 
-    raise typer.Exit(run_demo(os.environ, folder=folder))
+    raise typer.Exit(run_demo(folder))
 
 
 @app.command(name="release-notes")

@@ -6,7 +6,7 @@ from statistics import fmean
 
 from evals.markdown import table
 from evals.metrics import Interval, bootstrap
-from evals.report import HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries, titled
+from evals.report import ALL, HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries
 from evals.results import Case
 from evals.runs import Run
 from stores.errors import EngrainError
@@ -113,7 +113,7 @@ def markdown(comparison: Comparison) -> str:
 def _row(line: Line) -> list[str]:
     arms = line.arms[0] if line.arms[0] == line.arms[1] else " / ".join(line.arms)
     return [
-        line.set, arms, titled(line.category), line.measure, str(line.difference.n), str(line.difference.clusters),
+        line.set, arms, line.category or ALL, line.measure, str(line.difference.n), str(line.difference.clusters),
         f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference, signed=True),
         line.difference.verdict,
     ]  # fmt: skip

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from evals.results import BELOW, DOUBTFUL
 from stores.errors import EngrainError
 
 DEPTHS = (5, 10)
-MEASURES: tuple[str, ...] = (
-    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10",
-)  # fmt: skip
+Measure = Literal[
+    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"
+]  # fmt: skip
+MEASURES: tuple[str, ...] = get_args(Measure)
 RESAMPLES = 2000
 SEED = 20_240_501
 TAILS = (2.5, 97.5)
@@ -29,28 +31,20 @@ def require_library() -> None:
         ) from None
 
 
-def measured(
-    found: Mapping[str, Sequence[str]], wanted: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, float]]:
-    """Measure rankings by case, best first; an empty ranking is 0."""
+def measured(ranking: Sequence[str], grades: Mapping[str, int]) -> dict[str, float]:
+    """Measure one ranking, best first; an empty one is 0."""
     from ir_measures import RR, R, Success, iter_calc, nDCG  # noqa: PLC0415 - an extra
 
     measures = {f"recall@{k}": R @ k for k in DEPTHS} | {f"any-hit@{k}": Success @ k for k in DEPTHS}
     measures |= {"nDCG@10": nDCG @ 10, "MRR@10": RR @ 10}
     names = {measure: name for name, measure in measures.items()}
-    values = {case: dict.fromkeys(MEASURES, 0.0) for case in wanted}
-    rankings = {case: _scored(found.get(case, ())) for case in wanted if found.get(case)}
-    if rankings:
-        for each in iter_calc(list(names), {case: dict(wanted[case]) for case in rankings}, rankings):
-            values[each.query_id][names[each.measure]] = float(each.value)
-    for value in values.values():
-        # The library has no such measure.
-        value |= {f"all-hit@{k}": float(value[f"recall@{k}"] == 1.0) for k in DEPTHS}
-    return values
-
-
-def _scored(ranking: Sequence[str]) -> dict[str, float]:
-    return {record_id: float(len(ranking) - place) for place, record_id in enumerate(dict.fromkeys(ranking))}
+    values = dict.fromkeys(MEASURES, 0.0)
+    scores = {record_id: float(len(ranking) - place) for place, record_id in enumerate(dict.fromkeys(ranking))}
+    if scores:
+        for each in iter_calc(list(names), {"": dict(grades)}, {"": scores}):
+            values[names[each.measure]] = float(each.value)
+    # The library has no such measure.
+    return values | {f"all-hit@{k}": float(values[f"recall@{k}"] == 1.0) for k in DEPTHS}
 
 
 def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """The Markdown report of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isnan
 
 from evals.markdown import table
@@ -12,7 +12,7 @@ from evals.timing import Spread, spread
 
 HEADLINE = ""
 """The category of everything that is not apart."""
-ALL, NONE, MISSED = "all", "-", "MISSED"
+ALL, NONE, MISSED = "(all)", "-", "MISSED"
 ONE_CLUSTER = "With a single cluster, intervals are over questions, and narrower than they should be."
 
 
@@ -25,7 +25,7 @@ class Figure:
 
     @property
     def title(self) -> str:
-        return titled(self.category) + (" (apart)" if self.apart else "")
+        return (self.category or ALL) + (" (apart)" if self.apart else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,6 @@ def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
 def clusters_of(cases: Sequence[Case]) -> list[str]:
     """Return the independent unit of each case."""
     return [case.cluster or f"case {case.id}" for case in cases]
-
-
-def titled(category: str) -> str:
-    """Title a category unlike the headline."""
-    return {HEADLINE: ALL, ALL: f"{ALL} (category)"}.get(category, category)
 
 
 def shown(interval: Interval, *, signed: bool = False) -> str:
@@ -169,13 +164,8 @@ def _measures(name: str, found: Sequence[Summary]) -> str:
 
 
 def _facts(record: Record) -> str:
-    facts = {
-        "started": record.started_at, "finished": record.finished_at, "version": record.version,
-        "commit": record.commit or "an installed package", "model": record.model, "command": record.command,
-        "settings": record.settings, "data": {name: digest[:16] for name, digest in record.data.items()},
-        "machine": record.machine, "versions": record.versions,
-    }  # fmt: skip
-    return "\n".join(f"- {name}: {_pairs(value)}" for name, value in facts.items())
+    facts = {field.name: getattr(record, field.name) for field in fields(record) if field.name != "parts"}
+    return "\n".join(f"- {name.replace('_', ' ')}: {_pairs(value) or NONE}" for name, value in facts.items())
 
 
 def _pairs(value: object) -> str:

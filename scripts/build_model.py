@@ -53,7 +53,9 @@ def read_safetensors(data: bytes) -> Weights:
     }
 
 
-class GraphParts:
+class Encoder:
+    """Parts of both encoders; each brings its weights, attention and products."""
+
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
@@ -67,10 +69,6 @@ class GraphParts:
         node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
         self.nodes.append(node)
         return output
-
-
-class Encoder(GraphParts):
-    """Parts of both encoders; each brings its weights, attention and products."""
 
     def encode(self, words: str, positions: Array, layers: Sequence[tuple[str, str]]) -> str:
         """Add the encoder; `layers` names the two outputs of each. Return the name of the last hidden states."""

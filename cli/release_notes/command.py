@@ -85,7 +85,7 @@ def run_release_notes(
 def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
     from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
-    named = f"{plan.model.provider}:{plan.model.model} (by {plan.model.provider_from})" if plan.model else "offline"
+    named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
     facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
 
@@ -17,7 +16,8 @@ def read_beam(folder: Path) -> Collection:
     messages, asked = f"messages-{SIZE}.jsonl.gz", f"questions-{SIZE}.jsonl.gz"
     questions, unanswered = list[Question](), list[Question]()
     for line in json_lines(folder / asked):
-        question = _question(line)
+        grades = {str(message): 1 for message in line["evidence"]}
+        question = Question(line["qid"], line["chat"], line["question"], grades, line["chat"], line["ability"])
         if line["answerable"] and question.grades:
             questions.append(question)
         elif not line["answerable"]:
@@ -32,11 +32,6 @@ def read_beam(folder: Path) -> Collection:
         files=(messages, asked),
         unanswered=tuple(unanswered),
     )
-
-
-def _question(line: dict[str, Any]) -> Question:
-    grades = {str(message): 1 for message in line["evidence"]}
-    return Question(line["qid"], line["chat"], line["question"], grades, line["chat"], line["ability"])
 
 
 def _texts(path: Path) -> Iterator[Text]:

@@ -68,7 +68,7 @@ class Asking:
         score = answer.score if self.arm.scores else None
         missed = [one for one in question.grades if one not in found]
         if question.grades or score is None:
-            values: Mapping[str, float] = measured({"q": found}, {"q": question.grades})["q"]
+            values: Mapping[str, float] = measured(found, question.grades)
         else:
             values = unanswered_values(score, self.answered)
         return Case(
