@@ -305,9 +305,9 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
 ) -> None:
     """Measure speed against a real server on a temporary folder."""
-    from evals.bench import Options, run_bench  # noqa: PLC0415 - engines load only when they are used
+    from evals.bench import run_bench  # noqa: PLC0415 - engines load only when they are used
 
-    raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))
+    raise typer.Exit(run_bench(entities, typer.echo, quick=quick, json_file=json))
 
 
 app.add_typer(evaluation)

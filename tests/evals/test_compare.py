@@ -19,7 +19,7 @@ PART = Part("talks", "fast", "turn", 9, "recall@10", 0.5, 0.9, 30)
 def case(number: int, value: float, *, arm: str = "fast", cluster: str = "", took_ms: float = 10.0) -> Case:
     return Case(
         "talks", arm, "turn", f"q{number}", {"recall@10": value, "MRR@10": value / 2}, cluster,
-        "odd" if number % 2 else "even", question="?", wanted={"a": 1}, found=("b",), took_ms=took_ms,
+        "odd" if number % 2 else "even", question="?", wanted={"a": 1}, found=["b"], took_ms=took_ms,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from evals.runs import CASES, RECORD, Journal, Record, list_runs, new_record, re
 from stores.errors import EngrainError
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"
-CASE = Case("talks", "fast", "turn", "q1", {"recall@10": 1.0}, category="all", found=("a",))
+CASE = Case("talks", "fast", "turn", "q1", {"recall@10": 1.0}, category="all", found=["a"])
 PART = Part("talks", "fast", "turn", 1, "recall@10", note="as any client gets it")
 
 
