@@ -185,11 +185,7 @@ def quantise(source: Path, target: Path) -> None:
 
 
 def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
-    """Write the model and its vocabulary; return the SHA-256 of each file.
-
-    Raises:
-        ValueError: The sources are not the published ones.
-    """
+    """Write the model and its vocabulary; return the SHA-256 of each file. ValueError for unpublished sources."""
     require(weights, WEIGHTS_SHA256, "model.safetensors")
     require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,8 +4,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,10 +48,8 @@ class Steps:
             write(one_line(text))
             self._stream.flush()
 
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        with self._status or nullcontext():
-            yield
+    def shown(self) -> AbstractContextManager[object]:
+        return self._status or nullcontext()
 
 
 def run_release_notes(

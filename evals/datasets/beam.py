@@ -1,6 +1,5 @@
 """BEAM: long chats of a person with an assistant, questions answered by single messages."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
@@ -26,22 +25,20 @@ def read_beam(folder: Path) -> Collection:
         name="beam",
         unit="message",
         door="recall",
-        texts=tuple(_texts(folder / messages)),
+        texts=tuple(
+            Text(
+                id=str(line["id"]),
+                haystack=line["chat"],
+                content=line["text"],
+                thread_id=f"{line['chat']}-{line['batch']}",
+                ordinal=line["id"],
+                captured_at=line["time_anchor"],
+                speaker=line["role"],
+            )
+            for line in json_lines(folder / messages)
+        ),
         questions=tuple(questions),
         aim=Aim("recall@10", floor=0.58, goal=0.65),
         files=(messages, asked),
         unanswered=tuple(unanswered),
     )
-
-
-def _texts(path: Path) -> Iterator[Text]:
-    for line in json_lines(path):
-        yield Text(
-            id=str(line["id"]),
-            haystack=line["chat"],
-            content=line["text"],
-            thread_id=f"{line['chat']}-{line['batch']}",
-            ordinal=line["id"],
-            captured_at=line["time_anchor"],
-            speaker=line["role"],
-        )

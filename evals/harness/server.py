@@ -4,9 +4,9 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import NamedTuple
 
 from evals.client import Client, progress
 from evals.datasets.collection import Collection, Text
@@ -23,20 +23,17 @@ def served(folder: Path, settings: Mapping[str, str]) -> AbstractContextManager[
     return server_process(folder, environ={**blank, **own, **settings})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One haystack: the token of its organization's account, and the records."""
+class Place(NamedTuple):
+    """One haystack: the token of its organization's account, and the text ids by record id."""
 
     token: str
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """Text ids by record id."""
+    texts: Mapping[str, str]
 
 
-def opened(client: Client) -> Place:
-    """Sign up an account with an empty organization and log the client in."""
+def sign_up(client: Client) -> None:
+    """Make an account with an empty organization and log the client in."""
     with client.signed_up(f"eval-{uuid.uuid4().hex[:16]}") as signed:
         client.present(signed.token)
-    return Place(client.token)
 
 
 LOADERS = 2
@@ -54,13 +51,14 @@ def load(address: str, collection: Collection) -> dict[str, Place]:
 
     def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
         with Client(address) as client:
-            return item[0], _stored(client, opened(client), collection, item[1])
+            sign_up(client)
+            return item[0], Place(client.token, _stored(client, collection, item[1]))
 
     with ThreadPool(LOADERS) as pool:
         return dict(pool.imap_unordered(store, by_haystack.items()))
 
 
-def _stored(client: Client, place: Place, collection: Collection, texts: Sequence[Text]) -> Place:
+def _stored(client: Client, collection: Collection, texts: Sequence[Text]) -> dict[str, str]:
     ids: dict[str, str] = {}
     if collection.door == "recall":
         for text in texts:
@@ -75,7 +73,7 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
             ]  # fmt: skip
             made = client.post("/api/entities/bulk", {"entities": entities})
             ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
-    return replace(place, texts=ids)
+    return ids
 
 
 def hints(text: Text) -> Mapping[str, object]:

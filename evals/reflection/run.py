@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
-from evals.harness.server import opened, served
+from evals.harness.server import served, sign_up
 from evals.options import Options
 from evals.results import Case, Part
 from evals.runs import Journal, Prepared
@@ -166,7 +166,7 @@ def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
         served(Path(folder), options.server) as server,
         Client(server.address) as client,
     ):
-        opened(client)
+        sign_up(client)
         pairs = read_pairs()
         _read(client, "We decided to warm up.")
         # Notes first: nothing of the pairs is kept yet that they could repeat.
