@@ -1,7 +1,7 @@
 """Compare two runs question by question, and hold them against a baseline and floors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from evals.markdown import table
@@ -12,8 +12,6 @@ from evals.runs import Run
 from stores.errors import EngrainError
 
 Pairs = Sequence[tuple[Case, Case]]
-Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
-"""Paired cases by set and arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class Line:
     """One measure of a set over the common cases."""
 
     set: str
-    arms: tuple[str, str]
+    arm: str
     category: str
     measure: str
     before: float
@@ -42,16 +40,14 @@ class Comparison:
 
 def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Comparison:
     """Pair the cases of two runs by set, arm and id; with `arms`, one arm of each. EngrainError if there are none."""
-    for run, arm in zip((before, after), arms or (), strict=False):
-        if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
-            raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
-    groups, remarks = _paired(before, after, arms)
+    if arms is not None:
+        name = " / ".join(dict.fromkeys(arms))
+        before, after = _one_arm(before, arms[0], name), _one_arm(after, arms[1], name)
+    groups, remarks = _paired(before, after)
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
     judged = {part.set: part.measure for part in (*after.parts, *before.parts)}
-    lines = [
-        line for (name, pair), pairs in groups.items() for line in _lines((name, pair), pairs, judged.get(name, ""))
-    ]
+    lines = [line for key, pairs in groups.items() for line in _lines(key, pairs, judged.get(key[0], ""))]
     changed = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
     remarks += [f"The data of {name} are not the same." for name in changed]
     if before.record and after.record:
@@ -59,30 +55,32 @@ def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Com
     return Comparison(before.name, after.name, lines, remarks)
 
 
-def _paired(before: Run, after: Run, arms: tuple[str, str] | None) -> tuple[Groups, list[str]]:
-    first = {case.key: case for case in before.cases if arms is None or case.arm == arms[0]}
-    groups: dict[tuple[str, tuple[str, str]], list[tuple[Case, Case]]] = {}
-    alone = 0
+def _one_arm(run: Run, arm: str, name: str) -> Run:
+    cases = [replace(case, arm=name) for case in run.cases if case.arm == arm]
+    if not cases:
+        there = dict.fromkeys(case.arm for case in run.cases)
+        raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
+    return replace(run, cases=cases)
+
+
+def _paired(before: Run, after: Run) -> tuple[Mapping[tuple[str, str], Pairs], list[str]]:
+    first = {case.key: case for case in before.cases}
+    groups: dict[tuple[str, str], list[tuple[Case, Case]]] = {}
     for case in after.cases:
-        if arms is not None and case.arm != arms[1]:
-            continue
-        arm = (arms[0] if arms else case.arm, case.arm)
-        other = first.pop((case.set, arm[0], case.id), None)
-        if other is None:
-            alone += 1
-        else:
-            groups.setdefault((case.set, arm), []).append((other, case))
+        if case.key in first:
+            groups.setdefault((case.set, case.arm), []).append((first[case.key], case))
+    common = sum(map(len, groups.values()))
     remarks = [
-        f"{count} cases of {one.name} are not in {two.name} and were left out."
-        for count, one, two in ((alone, after, before), (len(first), before, after))
-        if count
+        f"{len(one.cases) - common} cases of {one.name} are not in {two.name} and were left out."
+        for one, two in ((after, before), (before, after))
+        if len(one.cases) > common
     ]
     if changed := sum(dict(old.wanted) != dict(new.wanted) for pairs in groups.values() for old, new in pairs):
         remarks.append(f"{changed} cases are judged otherwise in the two runs.")
-    return dict(groups), remarks
+    return groups, remarks
 
 
-def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str) -> list[Line]:
+def _lines(key: tuple[str, str], pairs: Pairs, judged_by: str) -> list[Line]:
     old = {new.id: old for old, new in pairs}
     lines = []
     for category, group in by_category([new for _, new in pairs]).items():
@@ -111,9 +109,8 @@ def markdown(comparison: Comparison) -> str:
 
 
 def _row(line: Line) -> list[str]:
-    arms = line.arms[0] if line.arms[0] == line.arms[1] else " / ".join(line.arms)
     return [
-        line.set, arms, line.category or ALL, line.measure, str(line.difference.n), str(line.difference.clusters),
+        line.set, line.arm, line.category or ALL, line.measure, str(line.difference.n), str(line.difference.clusters),
         f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference, signed=True),
         line.difference.verdict,
     ]  # fmt: skip
@@ -147,7 +144,7 @@ def judge(baseline: Run, run: Run) -> Verdict:
     comparison = compare(baseline, run)
     headlines = [line for line in comparison.lines if line.is_headline]
     failures = [
-        f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
+        f"{line.set}, {line.arm}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
         f" ({shown(line.difference, signed=True)}, n = {line.difference.n})."
         for line in headlines
         if line.difference.is_lower
@@ -155,7 +152,7 @@ def judge(baseline: Run, run: Run) -> Verdict:
     measured = {case.key for case in run.cases}
     if missing := [" ".join(case.key) for case in baseline.cases if case.key not in measured]:
         failures.append(f"{len(missing)} cases of the baseline were not measured: {', '.join(missing[:3])} …")
-    counted = {(line.set, line.arms[1]): line.difference.n for line in headlines}
+    counted = {(line.set, line.arm): line.difference.n for line in headlines}
     wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
     unjudged = [
         f"{name}, {arm}: both have {counted.get((name, arm), 0)} questions of the headline; it takes {FEWEST}."

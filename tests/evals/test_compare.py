@@ -89,7 +89,7 @@ def test_missing_cases_close_the_gate_and_too_few_say_nothing(tmp_path: Path) ->
 def test_arms_of_two_runs_are_compared_and_unknown_ones_refused() -> None:
     other = replace(WORSE, cases=[replace(each, arm="lexical") for each in WORSE.cases])
     line = compare(GOOD, other, ("fast", "lexical")).lines[0]
-    assert (line.arms, line.is_headline) == (("fast", "lexical"), True)
+    assert (line.arm, line.is_headline) == ("fast / lexical", True)
     with pytest.raises(EngrainError, match="worse has no arm dense; it has lexical"):
         compare(GOOD, other, ("fast", "dense"))
     with pytest.raises(EngrainError, match="no case in common"):
