@@ -195,7 +195,7 @@ def demo(
     """Start a server on a temporary folder, feed it real text, ask it questions, and clean up."""
     from cli.demo import run_demo  # noqa: PLC0415 - the MCP client loads only when it is used
 
-    raise typer.Exit(run_demo(os.environ, folder=folder))
+    raise typer.Exit(run_demo(folder))
 
 
 @app.command(name="release-notes")
@@ -360,9 +360,9 @@ def bench(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
 ) -> None:
     """Measure speed against a real server on a temporary folder."""
-    from evals.bench import Options, run_bench  # noqa: PLC0415 - engines load only when they are used
+    from evals.bench import run_bench  # noqa: PLC0415 - engines load only when they are used
 
-    raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))
+    raise typer.Exit(run_bench(entities, typer.echo, quick=quick, json_file=json))
 
 
 app.add_typer(evaluation)

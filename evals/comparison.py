@@ -1,18 +1,17 @@
 """Compare two runs question by question, and hold them against a baseline and floors."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 from evals.markdown import table
-from evals.metrics import Difference, compared
-from evals.report import HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries, titled
+from evals.metrics import Interval, bootstrap
+from evals.report import ALL, HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries
 from evals.results import Case
 from evals.runs import Run
 from stores.errors import EngrainError
 
 Pairs = Sequence[tuple[Case, Case]]
-Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
-"""Paired cases by set and arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +19,12 @@ class Line:
     """One measure of a set over the common cases."""
 
     set: str
-    arms: tuple[str, str]
+    arm: str
     category: str
     measure: str
-    n: int
     before: float
     after: float
-    difference: Difference
+    difference: Interval
     is_headline: bool
 
 
@@ -42,16 +40,14 @@ class Comparison:
 
 def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Comparison:
     """Pair the cases of two runs by set, arm and id; with `arms`, one arm of each. EngrainError if there are none."""
-    for run, arm in zip((before, after), arms or (), strict=False):
-        if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
-            raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
-    groups, remarks = _paired(before, after, arms)
+    if arms is not None:
+        name = " / ".join(dict.fromkeys(arms))
+        before, after = _one_arm(before, arms[0], name), _one_arm(after, arms[1], name)
+    groups, remarks = _paired(before, after)
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
     judged = {part.set: part.measure for part in (*after.parts, *before.parts)}
-    lines = [
-        line for (name, pair), pairs in groups.items() for line in _lines((name, pair), pairs, judged.get(name, ""))
-    ]
+    lines = [line for key, pairs in groups.items() for line in _lines(key, pairs, judged.get(key[0], ""))]
     changed = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
     remarks += [f"The data of {name} are not the same." for name in changed]
     if before.record and after.record:
@@ -59,30 +55,32 @@ def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Com
     return Comparison(before.name, after.name, lines, remarks)
 
 
-def _paired(before: Run, after: Run, arms: tuple[str, str] | None) -> tuple[Groups, list[str]]:
-    first = {case.key: case for case in before.cases if arms is None or case.arm == arms[0]}
-    groups: dict[tuple[str, tuple[str, str]], list[tuple[Case, Case]]] = {}
-    alone = 0
+def _one_arm(run: Run, arm: str, name: str) -> Run:
+    cases = [replace(case, arm=name) for case in run.cases if case.arm == arm]
+    if not cases:
+        there = dict.fromkeys(case.arm for case in run.cases)
+        raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
+    return replace(run, cases=cases)
+
+
+def _paired(before: Run, after: Run) -> tuple[Mapping[tuple[str, str], Pairs], list[str]]:
+    first = {case.key: case for case in before.cases}
+    groups: dict[tuple[str, str], list[tuple[Case, Case]]] = {}
     for case in after.cases:
-        if arms is not None and case.arm != arms[1]:
-            continue
-        arm = (arms[0] if arms else case.arm, case.arm)
-        other = first.pop((case.set, arm[0], case.id), None)
-        if other is None:
-            alone += 1
-        else:
-            groups.setdefault((case.set, arm), []).append((other, case))
+        if case.key in first:
+            groups.setdefault((case.set, case.arm), []).append((first[case.key], case))
+    common = sum(map(len, groups.values()))
     remarks = [
-        f"{count} cases of {one.name} are not in {two.name} and were left out."
-        for count, one, two in ((alone, after, before), (len(first), before, after))
-        if count
+        f"{len(one.cases) - common} cases of {one.name} are not in {two.name} and were left out."
+        for one, two in ((after, before), (before, after))
+        if len(one.cases) > common
     ]
     if changed := sum(dict(old.wanted) != dict(new.wanted) for pairs in groups.values() for old, new in pairs):
         remarks.append(f"{changed} cases are judged otherwise in the two runs.")
-    return dict(groups), remarks
+    return groups, remarks
 
 
-def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str) -> list[Line]:
+def _lines(key: tuple[str, str], pairs: Pairs, judged_by: str) -> list[Line]:
     old = {new.id: old for old, new in pairs}
     lines = []
     for category, group in by_category([new for _, new in pairs]).items():
@@ -91,10 +89,10 @@ def _lines(key: tuple[str, tuple[str, str]], pairs: Pairs, judged_by: str) -> li
         for measure in shared if category == HEADLINE else [name for name in shared if name == judged_by]:
             having = [(one, two) for one, two in both if measure in one.values and measure in two.values]
             before, after = ([case.values[measure] for case in side] for side in zip(*having, strict=True))
-            difference = compared(before, after, clusters_of([case for _, case in having]))
-            means = sum(before) / len(before), sum(after) / len(after)
+            changes = [new - old for old, new in zip(before, after, strict=True)]
+            difference = bootstrap(changes, clusters_of([case for _, case in having]))
             is_headline = category == HEADLINE and measure == judged_by
-            lines.append(Line(*key, category, measure, len(having), *means, difference, is_headline))
+            lines.append(Line(*key, category, measure, fmean(before), fmean(after), difference, is_headline))
     return sorted(lines, key=lambda line: (not line.is_headline, line.category != HEADLINE, line.category))
 
 
@@ -104,17 +102,16 @@ def markdown(comparison: Comparison) -> str:
     )  # fmt: skip
     rows = [_row(line) for line in comparison.lines]
     notes = ["Paired by question; intervals by a bootstrap over clusters."]
-    if any(line.difference.interval.over_values for line in comparison.lines):
+    if any(line.difference.is_too_narrow for line in comparison.lines):
         notes.append(ONE_CLUSTER)
     head = f"# {comparison.before} before, {comparison.after} after"
     return "\n\n".join([head, table(columns, rows), " ".join([*notes, *comparison.remarks])])
 
 
 def _row(line: Line) -> list[str]:
-    arms = line.arms[0] if line.arms[0] == line.arms[1] else " / ".join(line.arms)
     return [
-        line.set, arms, titled(line.category), line.measure, str(line.n), str(line.difference.clusters),
-        f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference.interval, signed=True),
+        line.set, line.arm, line.category or ALL, line.measure, str(line.difference.n), str(line.difference.clusters),
+        f"{line.before:.3f}", f"{line.after:.3f}", shown(line.difference, signed=True),
         line.difference.verdict,
     ]  # fmt: skip
 
@@ -147,15 +144,15 @@ def judge(baseline: Run, run: Run) -> Verdict:
     comparison = compare(baseline, run)
     headlines = [line for line in comparison.lines if line.is_headline]
     failures = [
-        f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
-        f" ({shown(line.difference.interval, signed=True)}, n = {line.n})."
+        f"{line.set}, {line.arm}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
+        f" ({shown(line.difference, signed=True)}, n = {line.difference.n})."
         for line in headlines
         if line.difference.is_lower
     ]
     measured = {case.key for case in run.cases}
     if missing := [" ".join(case.key) for case in baseline.cases if case.key not in measured]:
         failures.append(f"{len(missing)} cases of the baseline were not measured: {', '.join(missing[:3])} …")
-    counted = {(line.set, line.arms[1]): line.n for line in headlines}
+    counted = {(line.set, line.arm): line.difference.n for line in headlines}
     wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
     unjudged = [
         f"{name}, {arm}: both have {counted.get((name, arm), 0)} questions of the headline; it takes {FEWEST}."

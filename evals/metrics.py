@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -10,9 +11,10 @@ from evals.results import BELOW, DOUBTFUL
 from stores.errors import EngrainError
 
 DEPTHS = (5, 10)
-MEASURES: tuple[str, ...] = (
-    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10",
-)  # fmt: skip
+Measure = Literal[
+    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"
+]  # fmt: skip
+MEASURES: tuple[str, ...] = get_args(Measure)
 RESAMPLES = 2000
 SEED = 20_240_501
 TAILS = (2.5, 97.5)
@@ -29,28 +31,20 @@ def require_library() -> None:
         ) from None
 
 
-def measured(
-    found: Mapping[str, Sequence[str]], wanted: Mapping[str, Mapping[str, int]]
-) -> dict[str, dict[str, float]]:
-    """Measure rankings by case, best first; an empty ranking is 0."""
+def measured(ranking: Sequence[str], grades: Mapping[str, int]) -> dict[str, float]:
+    """Measure one ranking, best first; an empty one is 0."""
     from ir_measures import RR, R, Success, iter_calc, nDCG  # noqa: PLC0415 - an extra
 
     measures = {f"recall@{k}": R @ k for k in DEPTHS} | {f"any-hit@{k}": Success @ k for k in DEPTHS}
     measures |= {"nDCG@10": nDCG @ 10, "MRR@10": RR @ 10}
     names = {measure: name for name, measure in measures.items()}
-    values = {case: dict.fromkeys(MEASURES, 0.0) for case in wanted}
-    rankings = {case: _scored(found.get(case, ())) for case in wanted if found.get(case)}
-    if rankings:
-        for each in iter_calc(list(names), {case: dict(wanted[case]) for case in rankings}, rankings):
-            values[each.query_id][names[each.measure]] = float(each.value)
-    for value in values.values():
-        # The library has no such measure.
-        value |= {f"all-hit@{k}": float(value[f"recall@{k}"] == 1.0) for k in DEPTHS}
-    return values
-
-
-def _scored(ranking: Sequence[str]) -> dict[str, float]:
-    return {record_id: float(len(ranking) - place) for place, record_id in enumerate(dict.fromkeys(ranking))}
+    values = dict.fromkeys(MEASURES, 0.0)
+    scores = {record_id: float(len(ranking) - place) for place, record_id in enumerate(dict.fromkeys(ranking))}
+    if scores:
+        for each in iter_calc(list(names), {"": dict(grades)}, {"": scores}):
+            values[names[each.measure]] = float(each.value)
+    # The library has no such measure.
+    return values | {f"all-hit@{k}": float(values[f"recall@{k}"] == 1.0) for k in DEPTHS}
 
 
 def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, float]:
@@ -64,51 +58,41 @@ def unanswered_values(score: float, answered: Sequence[float]) -> dict[str, floa
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Mean and 95 % percentile interval, NaN for a single value."""
+    """Mean, or mean difference, with its 95 % percentile interval, NaN for a single value."""
 
     mean: float
     low: float
     high: float
     n: int
-    over_values: bool = False
-    """One cluster only: resampled by value, so too narrow."""
+    clusters: int
+
+    @property
+    def is_too_narrow(self) -> bool:
+        """True with one cluster only, as values are resampled."""
+        return self.n > self.clusters == 1
+
+    @property
+    def is_lower(self) -> bool:
+        return self.high < 0
+
+    @property
+    def verdict(self) -> str:
+        """A difference in words."""
+        if self.clusters <= FEW_CLUSTERS:
+            return "too few clusters to say"
+        return "worse" if self.is_lower else "better" if self.low > 0 else "no difference seen"
 
 
 def bootstrap(values: Sequence[float], clusters: Sequence[str] | None = None) -> Interval:
     """Resample clusters (Efron and Tibshirani 1993, ch. 8 and 13), or single values without clusters."""
     if not values:
-        return Interval(0.0, 0.0, 0.0, 0)
+        return Interval(0.0, 0.0, 0.0, 0, 0)
     if len(values) == 1:
-        return Interval(float(values[0]), math.nan, math.nan, 1)
-    cluster_of = _numbered(clusters if clusters is not None else range(len(values)))
+        return Interval(float(values[0]), math.nan, math.nan, 1, 1)
+    _, cluster_of = np.unique(np.asarray(clusters or range(len(values))), return_inverse=True)
     sums, sizes = np.bincount(cluster_of, weights=np.asarray(values, float)), np.bincount(cluster_of)
     if len(sums) == 1:
-        return replace(bootstrap(values), over_values=True)
+        return replace(bootstrap(values), clusters=1)
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
     low, high = np.percentile(sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1), TAILS)
-    return Interval(float(np.mean(values)), float(low), float(high), len(values))
-
-
-def _numbered(names: Sequence[object]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    return np.unique(np.asarray(names), return_inverse=True)[1]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    interval: Interval
-    clusters: int
-
-    @property
-    def verdict(self) -> str:
-        if self.clusters <= FEW_CLUSTERS:
-            return "too few clusters to say"
-        return "worse" if self.is_lower else "better" if self.interval.low > 0 else "no difference seen"
-
-    @property
-    def is_lower(self) -> bool:
-        return self.interval.high < 0
-
-
-def compared(before: Sequence[float], after: Sequence[float], clusters: Sequence[str]) -> Difference:
-    differences = [new - old for old, new in zip(before, after, strict=True)]
-    return Difference(bootstrap(differences, clusters), len(set(clusters)))
+    return Interval(float(np.mean(values)), float(low), float(high), len(values), len(sums))

@@ -1,7 +1,7 @@
 """The Markdown report of a run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isnan
 
 from evals.markdown import table
@@ -12,7 +12,7 @@ from evals.timing import Spread, spread
 
 HEADLINE = ""
 """The category of everything that is not apart."""
-ALL, NONE, MISSED = "all", "-", "MISSED"
+ALL, NONE, MISSED = "(all)", "-", "MISSED"
 ONE_CLUSTER = "With a single cluster, intervals are over questions, and narrower than they should be."
 
 
@@ -21,12 +21,11 @@ class Figure:
     category: str
     measure: str
     interval: Interval
-    clusters: int
     apart: bool
 
     @property
     def title(self) -> str:
-        return titled(self.category) + (" (apart)" if self.apart else "")
+        return (self.category or ALL) + (" (apart)" if self.apart else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,10 @@ def clusters_of(cases: Sequence[Case]) -> list[str]:
     return [case.cluster or f"case {case.id}" for case in cases]
 
 
-def titled(category: str) -> str:
-    """Title a category unlike the headline."""
-    return {HEADLINE: ALL, ALL: f"{ALL} (category)"}.get(category, category)
-
-
 def shown(interval: Interval, *, signed: bool = False) -> str:
     """Format a mean or difference with its interval."""
-    low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in (interval.low, interval.mean,
-                                                                                  interval.high))  # fmt: skip
+    values = (interval.low, interval.mean, interval.high)
+    low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in values)
     return f"{mean} [{NONE}]" if isnan(interval.low) else f"{mean} [{low}, {high}]"
 
 
@@ -120,9 +114,8 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
 
 def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
     having = [case for case in cases if measure in case.values]
-    clusters = clusters_of(having)
-    interval = bootstrap([case.values[measure] for case in having], clusters)
-    return Figure(category, measure, interval, len(set(clusters)), all(case.apart for case in cases))
+    interval = bootstrap([case.values[measure] for case in having], clusters_of(having))
+    return Figure(category, measure, interval, all(case.apart for case in cases))
 
 
 def _targets(found: Sequence[Summary]) -> str:
@@ -130,7 +123,7 @@ def _targets(found: Sequence[Summary]) -> str:
         "set", "arm", "unit", "n", "texts", "measure", "mean [95 %]", "floor / goal", "verdict", "p50 ms", "p95 ms",
         "limit ms", "verdict", "tokens", "server MB",
     )  # fmt: skip
-    rows = [_target_row(each, each.headline) for each in found if each.headline is not None]
+    rows = [_target_row(each, each.headline.interval) for each in found if each.headline is not None]
     note = (
         "n counts the questions of the headline. Milliseconds are per query, from sending it to having the whole"
         " answer, with none for arms that ask for more than a client would; a token is four characters."
@@ -138,9 +131,8 @@ def _targets(found: Sequence[Summary]) -> str:
     return f"{table(columns, rows)}\n\n{note}"
 
 
-def _target_row(each: Summary, figure: Figure | None) -> list[str]:
+def _target_row(each: Summary, interval: Interval) -> list[str]:
     part, taken = each.part, each.latency
-    interval = figure.interval if figure else bootstrap(())
     aims = " / ".join(digits(aim) for aim in (part.floor, part.goal) if aim is not None)
     times = [f"{taken.p50:.1f}", f"{taken.p95:.1f}", _number(part.p50_limit_ms)] if taken else [NONE] * 3
     return [
@@ -163,22 +155,17 @@ def _measures(name: str, found: Sequence[Summary]) -> str:
             figures = {figure.measure: figure for figure in each.figures if figure.category == category}
             first = next(iter(figures.values()))
             cells = [shown(figures[measure].interval) if measure in figures else NONE for measure in measures]
-            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.clusters), *cells])
+            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.interval.clusters), *cells])
     notes = [f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."]
-    if any(figure.interval.over_values for each in same for figure in each.figures):
+    if any(figure.interval.is_too_narrow for each in same for figure in each.figures):
         notes.append(ONE_CLUSTER)
     notes += [f"- {each.part.arm}: {each.part.note}." for each in same if each.part.note]
     return f"## {name}\n\n{table(('arm', 'category', 'n', 'clusters', *measures), rows)}\n\n" + "\n".join(notes)
 
 
 def _facts(record: Record) -> str:
-    facts = {
-        "started": record.started_at, "finished": record.finished_at, "version": record.version,
-        "commit": record.commit or "an installed package", "model": record.model, "command": record.command,
-        "settings": record.settings, "data": {name: digest[:16] for name, digest in record.data.items()},
-        "machine": record.machine, "versions": record.versions,
-    }  # fmt: skip
-    return "\n".join(f"- {name}: {_pairs(value)}" for name, value in facts.items())
+    facts = {field.name: getattr(record, field.name) for field in fields(record) if field.name != "parts"}
+    return "\n".join(f"- {name.replace('_', ' ')}: {_pairs(value) or NONE}" for name, value in facts.items())
 
 
 def _pairs(value: object) -> str:

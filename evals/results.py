@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 CHARACTERS_PER_TOKEN = 4
-NOTE_BREAK = "; "
-"""Separates the clauses of a part's note."""
 DOUBTFUL: Final = 0.3
 """Scores below mean that nothing answers (docs/explain/search.md)."""
 BELOW: Final = f"below@{DOUBTFUL:g}"
@@ -31,13 +29,13 @@ class Case:
     """Left out of the headline figures."""
     question: str = ""
     wanted: Mapping[str, int] = field(default_factory=dict)
-    found: Sequence[str] = ()
+    found: Sequence[str] = field(default_factory=list)
     """Ids, best first."""
     took_ms: float | None = None
     tokens: int | None = None
-    best: Sequence[str] = ()
+    best: Sequence[str] = field(default_factory=list)
     """Beginnings of the best texts."""
-    missed: Sequence[str] = ()
+    missed: Sequence[str] = field(default_factory=list)
     """Beginnings of missed texts."""
     score: float | None = None
     """Score of the best hit, 0 without one; `None` if the arm's scores do not compare."""

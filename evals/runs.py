@@ -5,7 +5,7 @@ DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename =
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -106,8 +106,8 @@ class Journal:
     def __init__(self, folder: Path, record: Record) -> None:
         self.folder, self.record = folder, record
         self.parts = {(part["set"], part["arm"]): Part(**part) for part in record.parts}
-        stored = json_lines(folder / CASES) if self.parts else ()
-        self.cases = [case for case in _cases(stored) if (case.set, case.arm) in self.parts]
+        stored = _cases(folder) if self.parts else []
+        self.cases = [case for case in stored if (case.set, case.arm) in self.parts]
 
     @classmethod
     def begin(cls, runs: Path, record: Record) -> Self:
@@ -188,7 +188,7 @@ def read_run(name: str, runs: Path) -> Run:
 def _read(folder: Path, record: Record) -> Run:
     try:
         parts = [Part(**part) for part in record.parts]
-        return Run(folder.name, record, _cases(json_lines(folder / CASES)), parts, record.data)
+        return Run(folder.name, record, _cases(folder), parts, record.data)
     except (OSError, ValueError, TypeError) as error:
         raise EngrainError(f"{folder} cannot be read: {error}. Remove it and measure again.") from error
 
@@ -206,7 +206,7 @@ def read_baseline(path: Path) -> Run:
     """Read a baseline, or raise EngrainError."""
     try:
         header, *rows = json_lines(path)
-        cases, measures = _cases(rows), header["measures"]
+        cases, measures = [Case(**row) for row in rows], header["measures"]
         arms = {(case.set, case.arm): case.unit for case in cases}
         parts = [Part(*key, unit, None, measures[key[0]]) for key, unit in arms.items()]
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -214,12 +214,8 @@ def read_baseline(path: Path) -> Run:
     return Run(path.name, None, cases, parts, header["data"])
 
 
-def _cases(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
-    # Lists of JSON become tuples, so that cases can be compared.
-    plain: Iterable[dict[str, Any]] = (
-        {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
-    )
-    return [Case(**row) for row in plain]
+def _cases(folder: Path) -> list[Case]:
+    return [Case(**row) for row in json_lines(folder / CASES)]
 
 
 def _write(path: Path, content: str) -> None:

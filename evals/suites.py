@@ -1,7 +1,6 @@
 """The suites, and how each is run, kept and reported."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from evals.comparison import missed
@@ -18,27 +17,21 @@ FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
-    prepare: Callable[[Options], Prepared]
-    takes: frozenset[str]
-
-
-COMMON = frozenset({"runs", "name"})
-SUITES: Mapping[str, Suite] = {
-    "retrieval": Suite(prepare_retrieval, NAMES),
-    "reflection": Suite(prepare_reflection, COMMON | {"server"}),
-    "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
+SUITES: Mapping[str, tuple[Callable[[Options], Prepared], frozenset[str]]] = {
+    "retrieval": (prepare_retrieval, NAMES),
+    "reflection": (prepare_reflection, frozenset({"runs", "name", "server"})),
+    "release-notes": (prepare_release_notes, frozenset({"runs", "name", "data"})),
 }
-"""`cli/evaluation.py` has their commands."""
+"""Preparation and options by name; `cli/evaluation.py` has their commands."""
 
 
 def run_suite(name: str, options: Options, say: Say) -> int:
     """Measure, keep and report; return the exit code."""
     try:
-        if wrong := options.changed() - SUITES[name].takes:
+        prepare, takes = SUITES[name]
+        if wrong := options.changed() - takes:
             raise EngrainError(f"The suite {name} takes no {', '.join(sorted(wrong))}.")
-        run = measure(name, options, say)
+        run = _measure(name, options, prepare(options), say)
         if run is None:
             return INTERRUPTED
         say(markdown(run))
@@ -51,9 +44,7 @@ def run_suite(name: str, options: Options, say: Say) -> int:
     return FELL_SHORT if failures else 0
 
 
-def measure(name: str, options: Options, say: Say) -> Run | None:
-    """Run a suite; None if interrupted. EngrainError if it fails: what is finished stays for the same command."""
-    prepared = SUITES[name].prepare(options)
+def _measure(name: str, options: Options, prepared: Prepared, say: Say) -> Run | None:
     settings: dict[str, Any] = {"server": dict(options.server), **prepared.settings}
     record = new_record(name, {**prepared.command, "name": options.name}, prepared.data, settings)
     journal = Journal.begin(options.runs or default_runs(), record)

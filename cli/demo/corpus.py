@@ -8,7 +8,6 @@ from cli.folders import files_of
 from stores.errors import EngrainError
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
-FILES_LIMIT = 1000
 FILE_BYTES_LIMIT = 400_000
 TOTAL_CHARACTERS_LIMIT = 2_000_000
 """About five minutes of indexing on two slow cores."""
@@ -76,7 +75,7 @@ def _corpus(name: str, root: Path, files: list[Path]) -> Corpus:
     room = TOTAL_CHARACTERS_LIMIT
     for path in files:
         content = _content(path)
-        if content.strip() and len(content) <= room and len(texts) < FILES_LIMIT:
+        if content.strip() and len(content) <= room:
             room -= len(content)
             # A file name need not be valid Unicode; a request must be.
             where = path.relative_to(root).as_posix().encode(errors="replace").decode()

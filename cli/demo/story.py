@@ -13,10 +13,9 @@ import typer
 from cli.demo import knowledge
 from cli.demo.corpus import Corpus, checkout, folder_corpus, own_corpus
 from evals.client import Client
+from evals.harness.server import served
 from evals.stopping import stoppable
 from stores.errors import EngrainError
-from tools.runtime.launch import server_process
-from tools.runtime.settings import PREFIX
 
 BATCH = 16
 """Documents of a request."""
@@ -25,11 +24,11 @@ WIDTH = 100
 LANES = {"lexical": "words", "vector": "meaning", "graph": "relations"}
 
 
-def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
+def run_demo(folder: Path | None) -> int:
     """Run the demo; return 1 if something was not answered."""
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
-            _play(Path(temporary), environ, folder)
+            _play(Path(temporary), folder)
     except EngrainError as failure:
         typer.echo(f"\nThe demo failed: {failure.message}", err=True)
         return 1
@@ -39,16 +38,11 @@ def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
     return 0
 
 
-def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Blank the user's settings: the demo must not write into a real database."""
-    return {name: "" for name in environ if name.startswith(PREFIX)} | {f"{PREFIX}LOG_LEVEL": "warning"}
-
-
-def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> None:
+def _play(temporary: Path, folder: Path | None) -> None:
     corpora = [own_corpus(), *([] if folder is None else [folder_corpus(folder)])]
     _title("1. Start")
     start = time.monotonic()
-    with server_process(temporary, environ=without_settings(environ)) as server:
+    with served(temporary, {}) as server:
         took = time.monotonic() - start
         _line(f"engrain serve is ready at {server.address} after {took:.1f} s (process {server.process.pid}).")
         _line(f"Everything it stores is in {temporary}, and is removed at the end.")

@@ -4,8 +4,8 @@ import io
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -48,10 +48,8 @@ class Steps:
             write(one_line(text))
             self._stream.flush()
 
-    @contextmanager
-    def shown(self) -> Iterator[None]:
-        with self._status or nullcontext():
-            yield
+    def shown(self) -> AbstractContextManager[object]:
+        return self._status or nullcontext()
 
 
 def run_release_notes(
@@ -85,7 +83,7 @@ def run_release_notes(
 def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
     from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
-    named = f"{plan.model.provider}:{plan.model.model} (by {plan.model.provider_from})" if plan.model else "offline"
+    named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
     facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")

@@ -6,16 +6,16 @@ server or key applies only to the provider named in the same place, so that no k
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
 from cli.release_notes.facts import ReleaseNotesFailed
 from cli.release_notes.presets import PROVIDERS, PresetName
-from tools.llm.model import LIBRARY
+from tools.llm.model import LIBRARY, ModelSpec
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
 
 DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
@@ -44,14 +44,11 @@ class Configuration(BaseModel):
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    provider: str
-    model: str
-    base_url: str | None
-    api_key: str | None = field(repr=False)
+class Chosen(NamedTuple):
+    """A model to ask, with the place that names its provider."""
+
+    spec: ModelSpec
     provider_from: str
-    timeout_s: float
     context_tokens: int
 
 
@@ -156,7 +153,7 @@ def choose_model(
     key = _key(provider, environment, base_url, own=ours in about)
     tokens = OTHER_SERVER_TOKENS if base_url and provider != "ollama" else CONTEXT_TOKENS[provider]
     tokens = _first(about, "context_tokens", tokens)
-    return Chosen(provider, model, base_url, key, source, timeout_s or TIMEOUT_S, tokens)
+    return Chosen(ModelSpec(provider, model, base_url, key, timeout_s or TIMEOUT_S), source, tokens)
 
 
 def _provider_with_key(environment: ModelSettings) -> str | None:

@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 from cli.release_notes.facts import Commit, End, FactsRequest, Progress, ReleaseNotesFailed
 from cli.release_notes.people import CO_AUTHOR, person
 from cli.release_notes.web import without_credentials
+from tools.imports import files
 
 MOST_COMMITS = 50_000
 """A longer range is cut at its old end, with a remark."""
@@ -130,11 +131,7 @@ def _commit(record: bytes) -> Commit:
 
 def decoded(raw: bytes) -> str:
     """Decode as UTF-8, else as Windows-1252, with line feeds alone."""
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        text = raw.decode("cp1252", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return files.decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def moment(raw: str) -> datetime:

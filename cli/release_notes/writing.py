@@ -17,7 +17,7 @@ from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotes
 from cli.release_notes.presets import PRESETS
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
-from tools.llm import LanguageModel, ModelFailed, ModelSpec, Naming, build_language_model
+from tools.llm import LanguageModel, ModelFailed, Naming, build_language_model
 from tools.reflecting.reflection.similarity import terms
 from tools.runtime.client_settings import KEY_NAMES
 from tools.text.claims import names_missing, numbers_missing
@@ -212,10 +212,9 @@ def with_model(
 def _built(chosen: Chosen) -> LanguageModel:
     # What goes wrong is said in a sentence, and a line of the log in the notes would be none.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    spec = ModelSpec(chosen.provider, chosen.model, chosen.base_url, chosen.api_key, chosen.timeout_s)  # type: ignore[arg-type]
-    naming = Naming(chosen.provider_from, KEY_NAMES.get(chosen.provider, "the key"), "ENGRAIN_LLM_BASE_URL")
+    naming = Naming(chosen.provider_from, KEY_NAMES.get(chosen.spec.provider, "the key"), "ENGRAIN_LLM_BASE_URL")
     try:
-        model = build_language_model(spec, naming)
+        model = build_language_model(chosen.spec, naming)
     except InvalidSetting as error:
         raise ReleaseNotesFailed(f"{error.message} {error.remediation}") from None
     if model is None:

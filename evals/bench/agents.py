@@ -14,7 +14,7 @@ from pathlib import Path
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
 from evals.machine import resident_mb
-from evals.timing import spread
+from evals.timing import spread, timed_ms
 from stores.errors import Unavailable
 from stores.folder import holder
 from stores.records import JsonObject
@@ -40,19 +40,18 @@ def measure_agents(measurement: Measurement, folder: Path) -> None:
         "HOME": str(folder),
         "PYTHONDONTWRITEBYTECODE": "",
     }
-    started, joined = _first_call(environ), [_first_call(environ) for _ in range(measurement.times(COMMANDS))]
-    bare = spread([_took([sys.executable, "-c", "pass"], environ) for _ in joined])
-    searched = spread([_took([*_ENGRAIN, "search", "who reviews deploys"], environ) for _ in joined])
-    found = spread(joined)
-    floor = f"a bare interpreter takes {1000 * bare.p50:.0f} ms"
-    figure = measurement.figures.append
-    figure(Figure("engrain mcp, first call that starts a server", "s", started, 1, target=Target(3, 2)))
-    first = Target(300, 200)
-    figure(Figure("engrain mcp, first call", "ms", 1000 * found.p50, found.n, 1000 * found.p95, first, note=floor))
-    command = Target(400, 300)
-    figure(Figure("engrain search", "ms", 1000 * searched.p50, searched.n, 1000 * searched.p95, command, note=floor))
+    calls = range(measurement.times(COMMANDS))
+    started, joined = _first_call_ms(environ), spread([_first_call_ms(environ) for _ in calls])
+    bare = spread(timed_ms(lambda _: _run([sys.executable, "-c", "pass"], environ), calls))
+    searched = spread(timed_ms(lambda _: _run([*_ENGRAIN, "search", "who reviews deploys"], environ), calls))
+    floor = f"a bare interpreter takes {bare.p50:.0f} ms"
+    measurement.figures += [
+        Figure("engrain mcp, first call that starts a server", "s", started / 1000, 1, target=Target(3, 2)),
+        Figure.of("engrain mcp, first call", joined, target=Target(300, 200), note=floor),
+        Figure.of("engrain search", searched, target=Target(400, 300), note=floor),
+    ]
     _measure_together(measurement, environ)
-    _took([*_ENGRAIN, "stop"], environ)
+    _run([*_ENGRAIN, "stop"], environ)
 
 
 def _measure_together(measurement: Measurement, environ: Mapping[str, str]) -> None:
@@ -70,22 +69,19 @@ def _measure_together(measurement: Measurement, environ: Mapping[str, str]) -> N
     note = f"{AGENTS} agents, {seconds:.0f} s; agents that lost a memory: {lost}; server grew {grown_mb:.0f} MB"
     target = Target(400, 250)
     measurement.figures.append(
-        Figure("call of one of many agents, p95", "ms", 1000 * found.p95, found.n, target=target, note=note)
+        Figure("call of one of many agents, p95", "ms", found.p95, found.n, target=target, note=note)
     )
 
 
-def _took(command: list[str], environ: Mapping[str, str]) -> float:
-    start = time.perf_counter()
+def _run(command: list[str], environ: Mapping[str, str]) -> None:
     subprocess.run(command, env=environ, capture_output=True, check=True)  # noqa: S603 - our own interpreter
-    return time.perf_counter() - start
 
 
-def _first_call(environ: Mapping[str, str]) -> float:
-    start = time.perf_counter()
-    agent = _Agent(environ)
-    took_s = time.perf_counter() - start
-    agent.close()
-    return took_s
+def _first_call_ms(environ: Mapping[str, str]) -> float:
+    agents: list[_Agent] = []
+    (took,) = timed_ms(lambda _: agents.append(_Agent(environ)), range(1))
+    agents[0].close()
+    return took
 
 
 @dataclass
@@ -103,8 +99,8 @@ class _Agent:
         self.ask("tools/list", {})
 
     def work(self, seconds: float) -> list[float]:
-        """Remember and search every two seconds; return the time of each call in seconds."""
-        end, times = time.monotonic() + seconds, []
+        """Remember and search every two seconds; return the milliseconds of each call."""
+        end, times = time.monotonic() + seconds, list[float]()
         while time.monotonic() < end:
             begun = time.monotonic()
             name = f"Note {self.process.pid} {len(self.kept)}"
@@ -113,10 +109,7 @@ class _Agent:
                 ("remember", {"name": name, "content": content}),
                 ("search", {"query": f"When do deploys freeze in {name}?"}),
             ]
-            for tool, arguments in calls:
-                start = time.perf_counter()
-                self.tool(tool, arguments)
-                times.append(time.perf_counter() - start)
+            times += timed_ms(lambda call: self.tool(*call), calls)
             self.kept.append(name)
             time.sleep(max(0.0, EVERY_S - (time.monotonic() - begun)))
         return times

@@ -5,7 +5,6 @@ import json
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from evals.bench.agents import measure_agents
@@ -23,27 +22,17 @@ from evals.bench.texts import records
 from evals.machine import library_versions, machine
 from stores.errors import EngrainError
 
-QUICK_ENTITIES = 1_000
-ENTITIES = 10_000
+ENTITIES, QUICK_ENTITIES = 10_000, 1_000
+STARTS, QUICK_STARTS = 5, 3
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    entities: int | None = None
-    """Default 10,000; 1,000 for a quick run."""
-    quick: bool = False
-    starts: int | None = None
-    """Server starts per folder: 5 by default, 3 for a quick run."""
-    json_file: Path | None = None
-
-
-def run_bench(options: Options, say: Callable[[str], None]) -> int:
+def run_bench(entities: int | None, say: Callable[[str], None], *, quick: bool, json_file: Path | None) -> int:
     """Measure for about twenty minutes, print the table, write the JSON; return 0 even if a target is missed."""
     start = time.perf_counter()
-    count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
-    measurement = Measurement(records(count), options.quick, say)
+    count = entities or (QUICK_ENTITIES if quick else ENTITIES)
+    measurement = Measurement(records(count), quick, say)
     try:
-        _serve_and_measure(measurement, options.starts or (3 if options.quick else 5))
+        _serve_and_measure(measurement, QUICK_STARTS if quick else STARTS)
     except EngrainError as error:
         say(f"The measurement ended early: {error.message}")
         return 1
@@ -56,8 +45,8 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
     }
     say(table(measurement.figures))
     say(_explanation(report))
-    if options.json_file is not None:
-        options.json_file.write_text(json.dumps(report, indent=2), encoding="utf-8")
+    if json_file is not None:
+        json_file.write_text(json.dumps(report, indent=2), encoding="utf-8")
     return 0
 
 

@@ -1,8 +1,6 @@
 """BEAM: long chats of a person with an assistant, questions answered by single messages."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
 
@@ -17,7 +15,8 @@ def read_beam(folder: Path) -> Collection:
     messages, asked = f"messages-{SIZE}.jsonl.gz", f"questions-{SIZE}.jsonl.gz"
     questions, unanswered = list[Question](), list[Question]()
     for line in json_lines(folder / asked):
-        question = _question(line)
+        grades = {str(message): 1 for message in line["evidence"]}
+        question = Question(line["qid"], line["chat"], line["question"], grades, line["chat"], line["ability"])
         if line["answerable"] and question.grades:
             questions.append(question)
         elif not line["answerable"]:
@@ -26,27 +25,20 @@ def read_beam(folder: Path) -> Collection:
         name="beam",
         unit="message",
         door="recall",
-        texts=tuple(_texts(folder / messages)),
+        texts=tuple(
+            Text(
+                id=str(line["id"]),
+                haystack=line["chat"],
+                content=line["text"],
+                thread_id=f"{line['chat']}-{line['batch']}",
+                ordinal=line["id"],
+                captured_at=line["time_anchor"],
+                speaker=line["role"],
+            )
+            for line in json_lines(folder / messages)
+        ),
         questions=tuple(questions),
         aim=Aim("recall@10", floor=0.58, goal=0.65),
         files=(messages, asked),
         unanswered=tuple(unanswered),
     )
-
-
-def _question(line: dict[str, Any]) -> Question:
-    grades = {str(message): 1 for message in line["evidence"]}
-    return Question(line["qid"], line["chat"], line["question"], grades, line["chat"], line["ability"])
-
-
-def _texts(path: Path) -> Iterator[Text]:
-    for line in json_lines(path):
-        yield Text(
-            id=str(line["id"]),
-            haystack=line["chat"],
-            content=line["text"],
-            thread_id=f"{line['chat']}-{line['batch']}",
-            ordinal=line["id"],
-            captured_at=line["time_anchor"],
-            speaker=line["role"],
-        )

@@ -94,36 +94,33 @@ def _moment(said_on: str) -> str:
 
 def read_locomo_plus(folder: Path) -> Collection:
     """Read conversations with a cue each, and triggers that share no words with it; laid out as LoCoMo is."""
-    questions = tuple(
-        Question(
-            id=str(line["pair"]),
-            haystack=line["conv"],
-            text=line["question"],
-            grades=dict.fromkeys(line["evidence"], 1),
-            cluster=line["conv"],
-            category=line["relation"],
-        )
-        for line in json_lines(folder / PAIRS)
-    )
     return Collection(
         name="locomo-plus",
         unit="turn",
         door="recall",
-        texts=tuple(_turns_plus(folder / TURNS)),
-        questions=questions,
+        texts=tuple(
+            Text(
+                id=line["id"],
+                haystack=line["conv"],
+                content=f"[{line['when']}] {line['speaker']}: {line['text']}",
+                thread_id=f"{line['conv']}-{line['session']}",
+                ordinal=line["ordinal"],
+                captured_at=line["captured_at"],
+                speaker=line["speaker"],
+            )
+            for line in json_lines(folder / TURNS)
+        ),
+        questions=tuple(
+            Question(
+                id=str(line["pair"]),
+                haystack=line["conv"],
+                text=line["question"],
+                grades=dict.fromkeys(line["evidence"], 1),
+                cluster=line["conv"],
+                category=line["relation"],
+            )
+            for line in json_lines(folder / PAIRS)
+        ),
         aim=Aim("recall@10", floor=0.19, goal=0.25),
         files=(TURNS, PAIRS),
     )
-
-
-def _turns_plus(path: Path) -> Iterator[Text]:
-    for line in json_lines(path):
-        yield Text(
-            id=line["id"],
-            haystack=line["conv"],
-            content=f"[{line['when']}] {line['speaker']}: {line['text']}",
-            thread_id=f"{line['conv']}-{line['session']}",
-            ordinal=line["ordinal"],
-            captured_at=line["captured_at"],
-            speaker=line["speaker"],
-        )

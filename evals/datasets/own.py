@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 from pydantic_core import PydanticCustomError
 
 from evals.datasets.collection import Aim, Collection, Question, Text
+from evals.metrics import Measure
 from stores.clock import utc_now
 from stores.errors import EngrainError
 from stores.language.moments import LONGEST_READ, span_of
@@ -19,9 +20,6 @@ from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.records.entity_types import EntityType
 from tools.records.memory_models import RAW_CONTENT_LIMIT
 
-Measure = Literal[
-    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"
-]  # fmt: skip
 Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Words = Annotated[str, StringConstraints(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -4,8 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from types import MappingProxyType
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ FAULTY_S = 120.0
 """Seconds to retry faulty answers: after a start, indexes open during the first questions."""
 _AGAIN_S = 0.25
 _PAGE = 50
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +64,9 @@ def _recall(client: Client, _: Collection, question: Question) -> Answer:
     return _answer(answer["memories"], "raw_content", client.took_ms, answer["degraded"])
 
 
-def searched(options: Mapping[str, Any] = _NOTHING) -> Asker:
-    def ask(client: Client, collection: Collection, question: Question) -> Answer:
-        body = {"query": question.text, "limit": LIMIT, **_among(collection), **options}
-        return _found(client.post("/api/search", body), client.took_ms)
-
-    return ask
+def _search(client: Client, collection: Collection, question: Question, **options: object) -> Answer:
+    body = {"query": question.text, "limit": LIMIT, **_among(collection), **options}
+    return _found(client.post("/api/search", body), client.took_ms)
 
 
 def _mcp(client: Client, collection: Collection, question: Question) -> Answer:
@@ -149,18 +144,17 @@ def _both(ask: Asker) -> Mapping[Door, Asker]:
     return {"recall": ask, "search": ask}
 
 
-_PLAIN = searched()
 _ALL: tuple[Arm, ...] = (
-    Arm("fast", "as any client gets it", {"recall": _recall, "search": _PLAIN}),
-    Arm("search", "raw memories through search instead of recall", {"recall": _PLAIN}),
+    Arm("fast", "as any client gets it", {"recall": _recall, "search": _search}),
+    Arm("search", "raw memories through search instead of recall", {"recall": _search}),
     Arm("mcp", "the tool search, over MCP", _both(_mcp)),
     Arm("naive", "words and meaning joined by ranks alone", _both(_naive), scores=False),
     Arm("dense", "the order of the lane for meaning alone", _both(_dense), scores=False),
     Arm("first256", "meaning of the first 256 tokens alone, computed beside the server", _both(_first256)),
-    Arm("without-graph", "use_enhanced=false; raw memories through search", _both(searched({"use_enhanced": False}))),
-    Arm("without-recency", "boost_recent=false; raw memories through search", _both(searched({"boost_recent": False}))),
+    Arm("without-graph", "use_enhanced=false, always by search", _both(partial(_search, use_enhanced=False))),
+    Arm("without-recency", "boost_recent=false, always by search", _both(partial(_search, boost_recent=False))),
     Arm(
-        "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
+        "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _search},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},
     ),
 )  # fmt: skip

@@ -16,8 +16,6 @@ from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
 from tools.runtime.launch import ServerProcess
 
-WARM_AT_ONCE = 16
-"""Haystacks warmed up at once; a server keeps only some organizations open."""
 _WARM_UP = "hello"
 _SHOWN, _BEGINNING = 3, 160
 
@@ -35,25 +33,26 @@ class Asking:
     def cases(self) -> Iterator[Case]:
         texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
         progress(f"{self.collection.name}: asking {len(self.collection.questions)} questions, {self.arm.name}")
-        for questions in _batches(self.collection.questions):
-            with Client(self.address) as client:
-                for haystack in dict.fromkeys(question.haystack for question in questions):
-                    self._ask(client, Question("", haystack, _WARM_UP, {}))
-            for question, answer in self._answers(questions):
-                yield self._case(question, answer, texts)
+        for question, answer in self._answers():
+            yield self._case(question, answer, texts)
 
     def _ask(self, client: Client, question: Question) -> Answer:
         client.present(self.places[question.haystack].token)
         return self.arm.ask(client, self.collection, question)
 
-    def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Answer]]:
-        local = threading.local()
+    def _answers(self) -> Iterator[tuple[Question, Answer]]:
+        local, warm = threading.local(), set[str]()
+        # One haystack after the other: a server keeps only some organizations open.
+        questions = sorted(self.collection.questions, key=lambda question: question.haystack)
         with ExitStack() as clients:
 
             def ask(question: Question) -> tuple[Question, Answer]:
                 client: Client | None = getattr(local, "client", None)
                 if client is None:
                     client = local.client = clients.enter_context(Client(self.address))
+                if question.haystack not in warm:
+                    warm.add(question.haystack)
+                    self._ask(client, replace(question, text=_WARM_UP))
                 return question, self._ask(client, question)
 
             if self.concurrency == 1:
@@ -68,7 +67,7 @@ class Asking:
         score = answer.score if self.arm.scores else None
         missed = [one for one in question.grades if one not in found]
         if question.grades or score is None:
-            values: Mapping[str, float] = measured({"q": found}, {"q": question.grades})["q"]
+            values: Mapping[str, float] = measured(found, question.grades)
         else:
             values = unanswered_values(score, self.answered)
         return Case(
@@ -89,15 +88,6 @@ class Asking:
             missed=[texts.get((question.haystack, one), "")[:_BEGINNING] for one in missed[:_SHOWN]],
             score=score,
         )
-
-
-def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
-    by_haystack: dict[str, list[Question]] = {}
-    for question in questions:
-        by_haystack.setdefault(question.haystack, []).append(question)
-    groups = list(by_haystack.values())
-    for first in range(0, len(groups), WARM_AT_ONCE):
-        yield [question for group in groups[first : first + WARM_AT_ONCE] for question in group]
 
 
 def ask_part(journal: Journal, server: ServerProcess, part: Part, cases: Iterable[Case]) -> None:

@@ -14,7 +14,7 @@ from evals.harness.asking import Asking, ask_part
 from evals.harness.server import Place, load, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
-from evals.results import BELOW, NOTE_BREAK, Part
+from evals.results import BELOW, Part
 from evals.runs import Journal, Prepared
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
@@ -46,7 +46,7 @@ def prepare(options: Options) -> Prepared:
 
 def read_collections(options: Options) -> list[Collection]:
     """Read the wanted sets, or a sample of each, or raise EngrainError."""
-    found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
+    found = [read_own(Path(name)) if _is_file(name) else _public(name, _data(options)) for name in _names(options)]
     found = [each.without_speakers() for each in found] if options.without_speakers else found
     names = [collection.name for collection in found]
     if len(set(names)) < len(names):
@@ -81,11 +81,11 @@ def _data(options: Options) -> Path:
     return data
 
 
-def _public(name: str, options: Options) -> Collection:
+def _public(name: str, data: Path) -> Collection:
     folder, reader = READERS[name]
-    path = _data(options) / folder
+    path = data / folder
     if not path.is_dir():
-        raise EngrainError(f"{path.parent} holds no folder {folder}.")
+        raise EngrainError(f"{data} holds no folder {folder}.")
     with readable(path, name):
         found = reader(path)
     if not found.texts or not found.questions:
@@ -145,5 +145,5 @@ def _part(options: Options, collection: Collection, arm: Arm) -> Part:
         floor=None if is_sample else collection.aim.floor,
         goal=None if is_sample else collection.aim.goal,
         p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not is_sample else None,
-        note=NOTE_BREAK.join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks]),
+        note="; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks]),
     )

@@ -2,15 +2,14 @@
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from typing import NamedTuple
 
-from evals.client import Client, encoded, progress
+from evals.client import Client, progress
 from evals.datasets.collection import Collection, Text
-from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.client_settings import PREFIX
 from tools.runtime.launch import ServerProcess, server_process
 
@@ -24,26 +23,23 @@ def served(folder: Path, settings: Mapping[str, str]) -> AbstractContextManager[
     return server_process(folder, environ={**blank, **own, **settings})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """One haystack: the token of its organization's account, and the records."""
+class Place(NamedTuple):
+    """One haystack: the token of its organization's account, and the text ids by record id."""
 
     token: str
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """Text ids by record id."""
+    texts: Mapping[str, str]
 
 
-def opened(client: Client) -> Place:
-    """Sign up an account with an empty organization and log the client in."""
+def sign_up(client: Client) -> None:
+    """Make an account with an empty organization and log the client in."""
     with client.signed_up(f"eval-{uuid.uuid4().hex[:16]}") as signed:
         client.present(signed.token)
-    return Place(client.token)
 
 
 LOADERS = 2
 """Concurrent haystacks; the texts of one are sequential."""
-BATCH_BYTES = 4 * 1024 * 1024
-"""Half of the server's request limit."""
+BATCH = 25
+"""Texts of a request: the longest ones, as they are sent, stay below the server's limit of 8 MB."""
 
 
 def load(address: str, collection: Collection) -> dict[str, Place]:
@@ -55,42 +51,29 @@ def load(address: str, collection: Collection) -> dict[str, Place]:
 
     def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
         with Client(address) as client:
-            return item[0], _stored(client, opened(client), collection, item[1])
+            sign_up(client)
+            return item[0], Place(client.token, _stored(client, collection, item[1]))
 
     with ThreadPool(LOADERS) as pool:
         return dict(pool.imap_unordered(store, by_haystack.items()))
 
 
-def _stored(client: Client, place: Place, collection: Collection, texts: Sequence[Text]) -> Place:
+def _stored(client: Client, collection: Collection, texts: Sequence[Text]) -> dict[str, str]:
     ids: dict[str, str] = {}
     if collection.door == "recall":
         for text in texts:
             memory = {"raw_content": text.content, "title": text.name, "metadata": hints(text)}
             ids[client.post("/api/memory/raw", memory)["id"]] = text.id
     else:
-        for batch in batches(texts):
+        for first in range(0, len(texts), BATCH):
+            batch = texts[first : first + BATCH]
             entities = [
                 {"name": text.name, "content": text.content, "entity_type": collection.entity_type,
                  "metadata": hints(text)} for text in batch
             ]  # fmt: skip
             made = client.post("/api/entities/bulk", {"entities": entities})
             ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
-    return replace(place, texts=ids)
-
-
-def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Divide texts into requests by number and size."""
-    batch: list[Text] = []
-    size = 0
-    for text in texts:
-        own = len(encoded({"name": text.name, "content": text.content, **hints(text)}))
-        if batch and (len(batch) == BULK_LIMIT or size + own > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += own
-    if batch:
-        yield batch
+    return ids
 
 
 def hints(text: Text) -> Mapping[str, object]:

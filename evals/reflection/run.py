@@ -8,12 +8,12 @@ from typing import Any, Literal, get_args
 from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
-from evals.harness.server import opened, served
+from evals.harness.server import served, sign_up
 from evals.options import Options
 from evals.results import Case, Part
 from evals.runs import Journal, Prepared
 from tools.records.entity_models import NAME_LIMIT
-from tools.reflecting.reflection.finding import KINDS, Kind
+from tools.reflecting.reflection.finding import KINDS
 
 Split = Literal["dev", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
@@ -21,13 +21,8 @@ SPLITS: tuple[Split, ...] = get_args(Split)
 FOLDER = Path(__file__).parent
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
-    """The span `notes[start:end]`."""
-
-    kind: Kind
-    start: int
-    end: int
+Span = tuple[str, int, int]
+"""Kind, start and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +31,8 @@ class Note:
     split: Split
     form: str
     notes: str
-    expected: tuple[Label, ...]
-    forbidden: tuple[tuple[int, int], ...]
+    expected: tuple[Span, ...]
+    forbidden: tuple[Span, ...]
     """Cues that are no finding: questions, quotations, refuted statements."""
 
 
@@ -64,26 +59,24 @@ def read_pairs(folder: Path = FOLDER) -> dict[str, Pair]:
 
 
 def _note(row: dict[str, Any]) -> Note:
-    notes = row["notes"]
     if wrong := [entry["kind"] for entry in row["expected"] if entry["kind"] not in KINDS]:
         raise ValueError(f"{row['id']}: there is no kind {wrong[0]}.")
-    labels = [Label(entry["kind"], *_span(notes, entry["text"], row["id"])) for entry in row["expected"]]
-    forbidden = [_span(notes, text, row["id"]) for text in row["forbidden"]]
-    return Note(row["id"], row["split"], row["form"], notes, tuple(labels), tuple(forbidden))
+    expected = tuple(_span(row, entry["kind"], entry["text"]) for entry in row["expected"])
+    forbidden = tuple(_span(row, "", text) for text in row["forbidden"])
+    return Note(row["id"], row["split"], row["form"], row["notes"], expected, forbidden)
 
 
-def _span(notes: str, text: str, note: str) -> tuple[int, int]:
+def _span(row: dict[str, Any], kind: str, text: str) -> Span:
+    notes = row["notes"]
     if not text or notes.count(text) != 1:
-        raise ValueError(f"{note}: {text!r} stands {notes.count(text)} times in the notes, not once.")
+        raise ValueError(f"{row['id']}: {text!r} stands {notes.count(text)} times in the notes, not once.")
     start = notes.index(text)
-    return start, start + len(text)
+    return kind, start, start + len(text)
 
 
 OVERLAP = 0.5
 NOTES, PAIRS, ARM = "reflection-notes", "reflection-pairs", "rules"
 _SHOWN, _BEGINNING = 3, 160
-Found = tuple[str, int, int]
-"""Kind, start and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,32 +99,27 @@ class Score:
         return 2 * self.right / both if both else 0.0
 
 
-def note_case(note: Note, found: Sequence[Found]) -> Case:
-    """Compare findings, the surest first, with labels."""
-    met = _labels_met(note, found)
-    missed = [label for label in note.expected if label not in met]
-    pairs = zip(found, met, strict=True)
-    ids = [_id(label.kind, label.start, label.end) if label else _id(*each) for each, label in pairs]
-    right = sum(label is not None for label in met)
+def note_case(note: Note, found: Sequence[Span]) -> Case:
+    """Compare findings, the surest first, with labels; one that meets a label goes by its span."""
+    missed, ids = list(note.expected), []
+    for each in found:
+        near = (label for label in missed if label[0] == each[0] and overlap(each, label) >= OVERLAP)
+        label = next(near, None)
+        if label is not None:
+            missed.remove(label)
+        ids.append(_id(label or each))
+    right = len(note.expected) - len(missed)
     score = Score(right, len(found) - right, len(missed))
     values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
     if not note.expected:
         values = dict.fromkeys(values, float(not found))
-    crossed = any(overlap(each[1:], no) >= OVERLAP for each in found for no in note.forbidden)
+    crossed = any(overlap(each, no) >= OVERLAP for each in found for no in note.forbidden)
     return Case(
         NOTES, ARM, "finding", note.id, {**values, "nothing forbidden": float(not crossed)}, category=note.split,
         question=note.notes[:_BEGINNING], found=tuple(ids),
-        wanted={_id(label.kind, label.start, label.end): 1 for label in note.expected},
-        best=[_text(note, each[1:]) for each in found[:_SHOWN]],
-        missed=[f"{label.kind}: {_text(note, (label.start, label.end))}" for label in missed[:_SHOWN]],
-    )  # fmt: skip
-
-
-def pair_case(key: str, pair: Pair, *, answer: bool) -> Case:
-    return Case(
-        PAIRS, ARM, "pair", key, {"right": float(answer == pair.expected)}, category=f"{pair.split} {pair.asks}",
-        question=f"{pair.old} / {pair.new}", wanted={pair.asks: 1} if pair.expected else {},
-        found=(pair.asks,) if answer else (),
+        wanted={_id(label): 1 for label in note.expected},
+        best=[_text(note, each) for each in found[:_SHOWN]],
+        missed=[f"{label[0]}: {_text(note, label)}" for label in missed[:_SHOWN]],
     )  # fmt: skip
 
 
@@ -139,36 +127,25 @@ def tally(cases: Iterable[Case], kind: str = "") -> Score:
     """Add up cases, of one kind or all."""
     right = wrong = missed = 0
     for case in cases:
-        found = [each for each in case.found if not kind or each.split()[0] == kind]
-        wanted = {each for each in case.wanted if not kind or each.split()[0] == kind}
-        met = len(wanted.intersection(found))
+        found, wanted = ([each for each in ids if each.startswith(kind)] for ids in (case.found, case.wanted))
+        met = len({*found} & {*wanted})
         right, wrong, missed = right + met, wrong + len(found) - met, missed + len(wanted) - met
     return Score(right, wrong, missed)
 
 
-def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
-    """Intersection over union."""
-    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
-    return shared / ((one[1] - one[0]) + (other[1] - other[0]) - shared) if shared else 0.0
+def overlap(one: Span, other: Span) -> float:
+    """Intersection over union of two spans of any kinds."""
+    shared = max(0, min(one[2], other[2]) - max(one[1], other[1]))
+    return shared / ((one[2] - one[1]) + (other[2] - other[1]) - shared) if shared else 0.0
 
 
-def _labels_met(note: Note, found: Sequence[Found]) -> list[Label | None]:
-    left, met = list(note.expected), []
-    for kind, *span in found:
-        near = (label for label in left if overlap((span[0], span[1]), (label.start, label.end)) >= OVERLAP)
-        one = next((label for label in near if label.kind == kind), None)
-        if one is not None:
-            left.remove(one)
-        met.append(one)
-    return met
-
-
-def _id(kind: str, start: int, end: int) -> str:
+def _id(span: Span) -> str:
+    kind, start, end = span
     return f"{kind} {start}-{end}"
 
 
-def _text(note: Note, span: tuple[int, int]) -> str:
-    return " ".join(note.notes[slice(*span)].split())[:_BEGINNING]
+def _text(note: Note, span: Span) -> str:
+    return " ".join(note.notes[slice(*span[1:])].split())[:_BEGINNING]
 
 
 LIMIT = 25
@@ -189,37 +166,40 @@ def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
         served(Path(folder), options.server) as server,
         Client(server.address) as client,
     ):
-        opened(client)
-        reader, pairs = Reader(client), read_pairs()
-        reader.read("We decided to warm up.")
+        sign_up(client)
+        pairs = read_pairs()
+        _read(client, "We decided to warm up.")
         # Notes first: nothing of the pairs is kept yet that they could repeat.
-        ask_part(journal, server, Part(NOTES, ARM, "finding", len(notes), "F1"), map(reader.note, notes))
-        judged = (reader.pair(key, pair) for key, pair in pairs.items())
+        read = (_read_note(client, note) for note in notes)
+        ask_part(journal, server, Part(NOTES, ARM, "finding", len(notes), "F1"), read)
+        judged = (_judge_pair(client, key, pair) for key, pair in pairs.items())
         ask_part(journal, server, Part(PAIRS, ARM, "pair", len(pairs), "right"), judged)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    client: Client
+def _read(client: Client, notes: str, **options: Any) -> list[dict[str, Any]]:
+    body = {"content": notes, "persist_source": False, "limit": LIMIT, **options}
+    candidates: list[dict[str, Any]] = client.post("/api/context/reflect", body)["candidates"]
+    return candidates
 
-    def read(self, notes: str, **options: Any) -> list[dict[str, Any]]:
-        """Return the candidates of a dry reflection."""
-        body = {"content": notes, "persist_source": False, "limit": LIMIT, **options}
-        candidates: list[dict[str, Any]] = self.client.post("/api/context/reflect", body)["candidates"]
-        return candidates
 
-    def note(self, note: Note) -> Case:
-        candidates = sorted(self.read(note.notes), key=lambda each: -float(each["confidence"]))
-        spans = [(each["kind"], each["metadata"]["span"]) for each in candidates]
-        case = note_case(note, [(kind, span["start"], span["end"]) for kind, span in spans])
-        return replace(case, took_ms=self.client.took_ms)
+def _read_note(client: Client, note: Note) -> Case:
+    candidates = sorted(_read(client, note.notes), key=lambda each: -float(each["confidence"]))
+    spans = [(each["kind"], each["metadata"]["span"]) for each in candidates]
+    case = note_case(note, [(kind, span["start"], span["end"]) for kind, span in spans])
+    return replace(case, took_ms=client.took_ms)
 
-    def pair(self, key: str, pair: Pair) -> Case:
-        """Store the old sentence in its own project and reflect on the new one."""
-        project = self.client.post("/api/entities", {"name": "Pair", "entity_type": "project"})["id"]
-        old = {"name": pair.old[:NAME_LIMIT], "content": pair.old, "entity_type": pair.kind}
-        self.client.post("/api/entities?sync=true", {**old, "metadata": {"project_id": project}})
-        # A label makes a finding of it, whatever its words are.
-        candidates = self.read(f"{pair.kind.capitalize()}: {pair.new}", project=project)
-        kinds = {each["kind"] for candidate in candidates for each in candidate["reflection_findings"]}
-        return replace(pair_case(key, pair, answer=not kinds.isdisjoint(_YES[pair.asks])), took_ms=self.client.took_ms)
+
+def _judge_pair(client: Client, key: str, pair: Pair) -> Case:
+    # The old sentence is stored in a project of its own, where the new one is read.
+    project = client.post("/api/entities", {"name": "Pair", "entity_type": "project"})["id"]
+    old = {"name": pair.old[:NAME_LIMIT], "content": pair.old, "entity_type": pair.kind}
+    client.post("/api/entities?sync=true", {**old, "metadata": {"project_id": project}})
+    # A label makes a finding of it, whatever its words are.
+    candidates = _read(client, f"{pair.kind.capitalize()}: {pair.new}", project=project)
+    kinds = {each["kind"] for candidate in candidates for each in candidate["reflection_findings"]}
+    answer = not kinds.isdisjoint(_YES[pair.asks])
+    return Case(
+        PAIRS, ARM, "pair", key, {"right": float(answer == pair.expected)}, category=f"{pair.split} {pair.asks}",
+        question=f"{pair.old} / {pair.new}", wanted={pair.asks: 1} if pair.expected else {},
+        found=(pair.asks,) if answer else (), took_ms=client.took_ms,
+    )  # fmt: skip

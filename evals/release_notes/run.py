@@ -56,13 +56,9 @@ def _letters(text: str) -> str:
 
 
 def prepare(options: Options) -> Prepared:
-    """Find the repositories and labels; measuring takes about half a minute.
-
-    Raises:
-        EngrainError: One is missing.
-    """
-    data = options.data or default_data()
-    folder = (data or Path()) / "release-notes" if data and (data / "release-notes").is_dir() else data or Path()
+    """Find the repositories and labels, or raise EngrainError; measuring takes about half a minute."""
+    data = options.data or default_data() or Path()
+    folder = data / "release-notes" if (data / "release-notes").is_dir() else data
     missing = [name for name in (REPOSITORIES, LABELS) if not (folder / name).is_file()]
     if missing:
         raise EngrainError(f"There is nothing to write notes of: {', '.join(missing)} missing. Give --data PATH.")
@@ -97,11 +93,7 @@ class Written:
 
 
 def write_notes(repository: Path, older: str, newer: str) -> Written:
-    """Write the notes between two references in a process of their own.
-
-    Raises:
-        EngrainError: The command failed.
-    """
+    """Write the notes between two references in a process of their own, or raise EngrainError."""
     flags = ("--raw", "--preset", "default", "--instructions", "", "--provider", "offline", "--repo", str(repository))
     command = [sys.executable, "-P", "-c", _COMMAND, "release-notes", "--from", older, "--to", newer, *flags]
     environ = {**os.environ, "PYTHONUTF8": "1"}

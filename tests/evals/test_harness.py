@@ -11,16 +11,15 @@ from threading import Barrier
 import pytest
 
 from evals.client import Client
-from evals.datasets import Collection, Question, Text
+from evals.datasets import Collection, Question
 from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.run import read_collections
-from evals.harness.server import batches, hints
+from evals.harness.server import hints
 from evals.metrics import MEASURES
 from evals.options import Options
 from evals.runs import read_run
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
-from tools.records.entity_models import BULK_LIMIT
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 
@@ -166,12 +165,3 @@ def test_suites_are_loaded_without_what_is_in_a_server() -> None:
         [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == ""
-
-
-def test_texts_are_sent_as_many_at_once_as_a_server_takes() -> None:
-    # A character of these is six bytes as it is sent.
-    texts = [Text(str(number), "n", "文" * 40_000, "h") for number in range(40)]
-    assert [len(batch) for batch in batches(texts)] == [17, 17, 6]
-    assert [text for batch in batches(texts) for text in batch] == texts
-    short = [Text(str(number), "n", "word", "h") for number in range(BULK_LIMIT + 1)]
-    assert [len(batch) for batch in batches(short)] == [BULK_LIMIT, 1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.options import Options
-from evals.reflection.run import NOTES, PAIRS, SPLITS, Label, Note, Score, note_case, overlap, read_notes, tally
+from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, Score, note_case, overlap, read_notes, tally
 from evals.results import Case
 from evals.runs import read_run
 from evals.suites import run_suite
@@ -31,18 +31,18 @@ def test_what_is_found_stays_as_good_as_it_was(split: str) -> None:
 
 
 def test_a_finding_meets_a_label_of_its_kind_that_it_half_covers() -> None:
-    note = Note("n", "dev", "x", "x" * 100, (Label("task", 0, 20), Label("claim", 50, 70)), ((80, 90),))
+    note = Note("n", "dev", "x", "x" * 100, (("task", 0, 20), ("claim", 50, 70)), (("", 80, 90),))
     case = note_case(note, [("task", 0, 15), ("task", 1, 19), ("idea", 50, 70), ("plan", 80, 90)])
     assert tally([case]) == Score(right=1, wrong=3, missed=1)
     assert tally([case], "task") == Score(right=1, wrong=1, missed=0)
     assert case.values["nothing forbidden"] == 0
     # A finding that meets a label goes by the span of the label.
     assert (case.found[0], set(case.wanted)) == ("task 0-20", {"task 0-20", "claim 50-70"})
-    assert overlap((0, 10), (5, 15)) == pytest.approx(1 / 3)
+    assert overlap(("", 0, 10), ("", 5, 15)) == pytest.approx(1 / 3)
 
 
 def test_where_nothing_is_to_be_found_finding_nothing_is_right() -> None:
-    note, wanted = (Note("n", "dev", "x", "We had cake.", labels, ()) for labels in ((), (Label("task", 0, 5),)))
+    note, wanted = (Note("n", "dev", "x", "We had cake.", labels, ()) for labels in ((), (("task", 0, 5),)))
     for asked, found, value in ((note, [], 1), (note, [("task", 0, 5)], 0), (wanted, [], 0)):
         values = note_case(asked, found).values
         assert (values["F1"], values["precision"], values["recall"]) == (value,) * 3

@@ -36,7 +36,7 @@ def asked(*arguments: Any, **given: Any) -> Chosen:
 
 def test_a_key_or_a_provider_alone_asks_the_providers_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
     for given in (asked(ANTHROPIC_API_KEY=CLAUDE_KEY), asked({"provider": "anthropic"}, ANTHROPIC_API_KEY=CLAUDE_KEY)):
-        assert (given.provider, given.model) == ("anthropic", DEFAULT_MODELS["anthropic"])
+        assert (given.spec.provider, given.spec.model) == ("anthropic", DEFAULT_MODELS["anthropic"])
     assert chosen(OPENAI_API_KEY="sk-short") is None
     monkeypatch.setattr("cli.release_notes.configuration.find_spec", lambda _: None)
     assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None, "the extra is not installed"
@@ -54,33 +54,33 @@ def test_a_flag_goes_before_the_environment_and_that_before_the_files_and_the_de
     personal = Configuration(provider="ollama", model="o", timeout_s=7, context_tokens=9_000)
     files = {"project": project, "personal": personal}
     found = asked(personal=personal)
-    assert (found.provider, found.model, found.timeout_s, found.context_tokens) == ("ollama", "o", 7, 9_000)
-    assert asked({"provider": "ollama", "model": "m"}, personal=personal).timeout_s == 7
-    assert asked(personal=personal, ENGRAIN_LLM_TIMEOUT_S="5").timeout_s == 5
+    assert (found.spec.name, found.spec.timeout_s, found.context_tokens) == ("ollama:o", 7, 9_000)
+    assert asked({"provider": "ollama", "model": "m"}, personal=personal).spec.timeout_s == 7
+    assert asked(personal=personal, ENGRAIN_LLM_TIMEOUT_S="5").spec.timeout_s == 5
     found = asked(**files, GOOGLE_API_KEY="x" * 20)
-    assert (found.provider, found.model) == ("google", "g")
+    assert (found.spec.provider, found.spec.model) == ("google", "g")
     environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "e", "OPENAI_API_KEY": KEY}
     found = asked(**files, **environ)
-    assert (found.provider, found.model, found.api_key) == ("openai", "e", KEY)
+    assert (found.spec.provider, found.spec.model, found.spec.api_key) == ("openai", "e", KEY)
     assert KEY not in repr(found) + repr(read_model_settings(environ))
     found = asked({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
-    assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
-    assert asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY).provider == "anthropic", "whose key there is"
+    assert (found.spec.provider, found.spec.model, found.spec.api_key) == ("anthropic", "f", CLAUDE_KEY)
+    assert asked({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY).spec.provider == "anthropic", "whose key there is"
     found = asked({"provider": "ollama", "model": "m"})
-    assert (found.timeout_s, found.context_tokens, found.base_url) == (120, 4_096, None)
+    assert (found.spec.timeout_s, found.context_tokens, found.spec.base_url) == (120, 4_096, None)
 
 
 def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
     environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "m", "ENGRAIN_LLM_API_KEY": KEY}
     environ["ENGRAIN_LLM_BASE_URL"] = "https://models.example"
     found = asked({"provider": "ollama", "model": "o"}, **environ)
-    assert (found.base_url, found.api_key) == (None, None)
+    assert (found.spec.base_url, found.spec.api_key) == (None, None)
     with pytest.raises(ReleaseNotesFailed, match="ANTHROPIC_API_KEY"):
         chosen({"provider": "anthropic", "model": "c"}, **environ)
     own = {**environ, "OPENAI_API_KEY": KEY}
     del own["ENGRAIN_LLM_API_KEY"]
     found = asked(**own)
-    assert found.api_key is None, "a maker's key goes to no other server"
+    assert found.spec.api_key is None, "a maker's key goes to no other server"
 
 
 OPENAI, OLLAMA = {"provider": "openai", "model": "m"}, {"provider": "ollama", "model": "m"}
