@@ -86,17 +86,6 @@ class Ranked:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    task: Entity
-    similarity: float
-    hours: float
-
-    def shown(self) -> JsonObject:
-        found = {"actual_hours": self.hours, "similarity": self.similarity}
-        return {"id": self.task.id, "name": self.task.name, **found}
-
-
 def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
     """Put the open tasks of a project or epic in order.
 
@@ -133,19 +122,22 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
         raise no_such("task", request.task_id)
     found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
     sample = [
-        Taken(each, score, hours)
+        (each, score, hours)
         for each, score in found
         if score >= ALIKE and each.id != task.id and (hours := _hours(each)) is not None
     ][:SAMPLE]
     if not sample:
         message = "No done task like this one says how long it took; give actual_hours when completing tasks."
         return Advice(success=False, message=message, data={"sample": []})
-    taken = [each.hours for each in sample]
+    taken = [hours for _, _, hours in sample]
     data: JsonObject = {
         "estimated_hours": median(taken),
         "least_hours": min(taken),
         "most_hours": max(taken),
-        "sample": [each.shown() for each in sample],
+        "sample": [
+            {"id": each.id, "name": each.name, "actual_hours": hours, "similarity": score}
+            for each, score, hours in sample
+        ],
     }
     return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
 

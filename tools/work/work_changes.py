@@ -10,13 +10,13 @@ from pydantic import Field, StringConstraints
 from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
 from stores.clock import new_id
-from stores.errors import EngrainError, NotFound
+from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import BESIDE, DERIVED_FROM, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.entities.change import UpdateEntityRequest, revise
 from tools.frame.json_values import without_none
-from tools.frame.operation import Call, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Run, mutation
 from tools.records.containment import contain
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
 from tools.records.receipts import receipt
@@ -33,21 +33,28 @@ Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
 IF_MATCH = {"if-match": "expected_revision"}
 REFUSALS = frozenset({400, 404, 409})
 MOST_HOURS = 1_000_000
-REVISION = "Refuse with 409 unless this is the revision now."
+CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
+"""Fields of tasks that null clears."""
+UNCHANGING = frozenset({"task_id", "epic_id", "expected_revision", "sync"})
+"""Fields of a request that change nothing by themselves."""
 
 
-class OnTask(Request):
+class OnWork(Request):
+    """A deed on a task or epic."""
+
+    expected_revision: Revision | None = Field(None, description="Refuse with 409 unless this is the revision now.")
+
+
+class OnTask(OnWork):
     """A deed on one task."""
 
     task_id: EntityId = Field(description="The task's id.")
-    expected_revision: Revision | None = Field(None, description=REVISION)
 
 
-class OnEpic(Request):
+class OnEpic(OnWork):
     """A deed on one epic."""
 
     epic_id: EntityId = Field(description="The epic's id.")
-    expected_revision: Revision | None = Field(None, description=REVISION)
 
 
 class WorkDone(Result):
@@ -108,6 +115,25 @@ def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
         entity, *followed = revise(call, tx, change, action=deed.action)
         followed += deed.beside(tx, caller, found, entity) if deed.beside else []
     return Done(entity, followed, tx.sequence)
+
+
+def changes_of(request: OnWork, in_metadata: Sequence[str], more: JsonObject | None = None) -> dict[str, Any]:
+    """Return the changes that a request names, with `more` of the metadata.
+
+    Raises:
+        InvalidRequest: It names none.
+    """
+    sent = request.model_dump(exclude_unset=True)
+    metadata = {
+        name: sent[name] for name in in_metadata if sent.get(name) is not None or name in CLEARABLE & sent.keys()
+    }
+    metadata |= more or {}
+    plain = {"name": sent.get("title"), "description": sent.get("description"), "tags": sent.get("tags")}
+    changes = without_none({**plain, "metadata": metadata or None})
+    if not changes:
+        names = [name for name in type(request).model_fields if name not in UNCHANGING]
+        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
+    return changes
 
 
 def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
@@ -234,9 +260,7 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
     )
 
 
-def task_route(deed: str) -> Route:
-    return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS)
-
-
-def epic_route(deed: str) -> Route:
-    return Route("POST", f"/api/epics/{{epic_id}}/{deed}", tag="epics", headers=IF_MATCH, errors=REFUSALS)
+def move(kind: Kind, verb: str, run: Run, *more_events: str) -> Operation:
+    """Make the entry of a move of a task or epic: POST /api/tasks/{task_id}/start."""
+    route = Route("POST", f"/api/{kind}s/{{{kind}_id}}/{verb}", tag=f"{kind}s", headers=IF_MATCH, errors=REFUSALS)
+    return mutation(run, route, roles=WRITERS, events=("entity_updated", *more_events))
