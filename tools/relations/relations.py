@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -126,14 +125,14 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     before, and one with an earlier `valid_at` ends where the known one begins. SUPERSEDES takes its target out of
     search. What is known already is not stored twice.
     """
-    written = await in_thread(_write, app, call, [request])
-    one = written.recorded[0]
-    view = relation_view(written.named(one.relation), app.clock())
+    (one,), ends, sequence = await in_thread(_write, app, call, [request])
+    named = NamedRelation(one.relation, ends[one.relation.source_id].name, ends[one.relation.target_id].name)
+    view = relation_view(named, app.clock())
     return RelationWritten(
         **dict(view),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
-        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
+        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
         mutation_receipt=receipt(app, call, [one.relation]),
     )
 
@@ -159,13 +158,13 @@ class BulkRecorded(Result):
 
 async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
     """Record up to 1000 facts in one transaction: all of them or none."""
-    written = await in_thread(_write, app, call, request.relations)
+    recorded, _, sequence = await in_thread(_write, app, call, request.relations)
     return BulkRecorded(
-        relation_ids=[each.relation.id for each in written.recorded],
-        total=len(written.recorded),
-        new=sum(each.is_new for each in written.recorded),
-        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
-        mutation_receipt=receipt(app, call, [each.relation for each in written.recorded]),
+        relation_ids=[each.relation.id for each in recorded],
+        total=len(recorded),
+        new=sum(each.is_new for each in recorded),
+        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [each.relation for each in recorded]),
     )
 
 
@@ -210,17 +209,7 @@ def list_relations(app: App, call: Call, request: ListRelationsRequest) -> Relat
     return RelationPage.of(request, relations=shown, total=total, has_more=len(found) > request.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    recorded: Sequence[Recorded]
-    names: Mapping[str, str]
-    sequence: int
-
-    def named(self, relation: Relation) -> NamedRelation:
-        return NamedRelation(relation, self.names[relation.source_id], self.names[relation.target_id])
-
-
-def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
+def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> tuple[list[Recorded], Mapping[str, Entity], int]:
     caller, now = call.caller, app.clock()
     ids = with_entities(app, caller, (end for fields in facts for end in (fields.source_id, fields.target_id)))
     facts = [
@@ -240,7 +229,7 @@ def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
         for each in recorded:
             for ended in each.ended:
                 refuse_stated(ends[ended.source_id], ended)
-    return _Written(recorded, {each.id: each.name for each in ends.values()}, tx.sequence)
+    return recorded, ends, tx.sequence
 
 
 def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity], place: str, now: datetime) -> Link:

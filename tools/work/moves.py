@@ -155,8 +155,7 @@ class ArchiveTaskRequest(OnTask):
 
 def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
-    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    metadata = {"status": "archived", **reason}
+    metadata = without_none({"status": "archived", "archive_reason": request.reason})
     deed = WorkChange("archive_task", "Task archived", request, lambda _: {"metadata": metadata})
     return change_task(app, call, deed, reason=request.reason)
 
@@ -203,7 +202,7 @@ class CompleteEpicRequest(OnEpic):
 def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
-    metadata: JsonObject = {"status": "completed", **({} if learnings is None else {"learnings": learnings})}
+    metadata = without_none({"status": "completed", "learnings": learnings})
     deed = WorkChange(
         "complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, ("completed_at", "learnings"),
         learn if learnings else None, least="project_maintainer",
@@ -219,8 +218,8 @@ class ArchiveEpicRequest(OnEpic):
 
 def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
-    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    changes = {"metadata": {"status": "archived", **reason}}
+    metadata = without_none({"status": "archived", "archive_reason": request.reason})
+    changes = {"metadata": metadata}
     deed = WorkChange("archive_epic", "Epic archived", request, lambda _: changes, least="project_maintainer")
     return change_epic(app, call, deed, reason=request.reason)
 

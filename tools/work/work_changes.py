@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -200,20 +200,25 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
         return []
     if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
         return []
-    draft = EntityDraft(
-        id=new_id("episode"),
-        entity_type="episode",
-        name=f"Learnings: {subject.name}"[:NAME_LIMIT],
-        content=text,
-        category="learnings",
-        languages=subject.languages,
-        metadata={**of_project(subject), f"{subject.entity_type}_id": subject.id},
+    draft = draft_beside(subject, "episode", f"Learnings: {subject.name}"[:NAME_LIMIT], text, {})
+    draft = replace(draft, category="learnings", languages=subject.languages)
+    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
+
+
+def draft_beside(subject: Entity, entity_type: str, name: str, content: str, metadata: JsonObject) -> EntityDraft:
+    """Draft a note or episode in the place of a task or epic."""
+    of_subject = without_none({"project_id": subject.project_id, f"{subject.entity_type}_id": subject.id})
+    return EntityDraft(
+        id=new_id(entity_type),
+        entity_type=entity_type,
+        name=name,
+        content=content,
+        metadata={**of_subject, **metadata},
         visibility=subject.visibility,
         memory_scope=subject.memory_scope,
         scope_key=subject.scope_key,
         project_id=subject.project_id,
     )
-    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
 
 
 def store_beside(
@@ -228,10 +233,6 @@ def store_beside(
     if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
         contain(tx, caller, None, entity)
     return entity
-
-
-def of_project(subject: Entity) -> JsonObject:
-    return {} if subject.project_id is None else {"project_id": subject.project_id}
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
