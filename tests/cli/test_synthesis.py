@@ -36,7 +36,7 @@ def shell(tmp_path: Path, server: ServerProcess, ada: dict[str, Any]) -> Shell:
 
 
 def test_the_words_that_it_takes_are_those_of_the_server() -> None:
-    assert OUTPUT_TYPES == tuple(TEMPLATES)
+    assert tuple(TEMPLATES) == OUTPUT_TYPES
     assert tuple(EXTENTS) == DEPTHS
 
 

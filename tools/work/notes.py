@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from auth.policy import may_reach, require_work
+from auth.policy import require_work
 from stores.ledger import ABOUT
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
-from tools.work.work_changes import Said, draft_beside, no_such, present, store_beside
+from tools.work.work_changes import Said, draft_beside, present, store_beside
 
 TITLE_LENGTH = 80
 
@@ -46,7 +46,7 @@ def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
     """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        task = present(tx, caller, "task", request.task_id)
+        task = present(caller, tx.records.entity(request.task_id), request.task_id, "task")
         require_work(caller, task)
         title = request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip()
         author: JsonObject = {"author_type": request.author_type, "author_name": request.author_name}
@@ -83,9 +83,8 @@ class NotesView(Result):
 def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
     """Read the notes that were written on a task, the newest first."""
     caller = call.caller
-    task = app.ledger.records.entity(caller.organization_id, request.task_id)
-    if task is None or task.entity_type != "task" or not may_reach(caller, task):
-        raise no_such("task", request.task_id)
+    found = app.ledger.records.entity(caller.organization_id, request.task_id)
+    task = present(caller, found, request.task_id, "task")
     notes = app.ledger.records.notes_about(
         caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
     )

@@ -104,10 +104,8 @@ def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
     """Apply a change in one transaction. Blocks."""
     request, caller = deed.request, call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        if isinstance(request, OnTask):
-            found = present(tx, caller, "task", request.task_id)
-        else:
-            found = present(tx, caller, "epic", request.epic_id)
+        kind, entity_id = ("task", request.task_id) if isinstance(request, OnTask) else ("epic", request.epic_id)
+        found = present(caller, tx.records.entity(entity_id), entity_id, kind)
         require_work(caller, found, deed.least)
         change = UpdateEntityRequest(
             entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
@@ -168,15 +166,12 @@ def naming_fields_of(request: Request) -> Iterator[None]:
         raise
 
 
-def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
-    entity = tx.records.entity(entity_id)
-    if entity is None or entity.entity_type != kind or not may_reach(caller, entity):
-        raise no_such(kind, entity_id)
-    return entity
-
-
-def no_such(kind: str, entity_id: str) -> NotFound:
-    return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
+def present(caller: Principal, found: Entity | None, entity_id: str, *kinds: str) -> Entity:
+    """Return a record that the caller may see; NotFound if it is of none of these kinds."""
+    if found is None or found.entity_type not in kinds or not may_reach(caller, found):
+        remediation = "Check the id: `explore` with `types` lists them."
+        raise NotFound(f"There is no {' or '.join(kinds)} {entity_id}.", remediation=remediation)
+    return found
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
