@@ -10,8 +10,7 @@ import pytest
 from cli.main import DEPTHS, OUTPUT_TYPES
 from tests.cli.client.conftest import Shell, bearer, server, signed_up
 from tools.runtime.launch import ServerProcess
-from tools.synthesis.templates import EXTENTS
-from tools.synthesis.templates import OUTPUT_TYPES as OFFERED
+from tools.synthesis.templates import EXTENTS, TEMPLATES
 
 __all__ = ["server"]
 
@@ -37,7 +36,7 @@ def shell(tmp_path: Path, server: ServerProcess, ada: dict[str, Any]) -> Shell:
 
 
 def test_the_words_that_it_takes_are_those_of_the_server() -> None:
-    assert OUTPUT_TYPES == OFFERED
+    assert tuple(TEMPLATES) == OUTPUT_TYPES
     assert tuple(EXTENTS) == DEPTHS
 
 

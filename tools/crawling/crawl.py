@@ -1,11 +1,15 @@
 """The jobs that crawl a source: each writes with the present rights of whoever asked for it."""
 
+import hashlib
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import Field, StringConstraints
 
 from auth.api_keys import present_rights
 from auth.policy import may_read, require_writable
@@ -15,19 +19,21 @@ from stores.records import Document, Entity, JsonObject
 from tools.crawling.addresses import is_page, is_wanted, origin, page_address
 from tools.crawling.apart import read_apart
 from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
-from tools.crawling.settings import CrawlSettings
 from tools.crawling.sitemaps import pages_of
 from tools.crawling.texts import PageText, Unreadable
-from tools.entities.documents import DocumentText, Page, prepared, write_documents
+from tools.entities.documents import DocumentText, Page, Url, prepared, write_documents
 from tools.entities.ingest import OPERATIONS as INGESTION
 from tools.entities.ingest import IngestRequest
-from tools.frame.operation import WRITERS
+from tools.frame.operation import WRITERS, Request
 from tools.frame.screening import screened
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.records.projects import require_live
 from tools.runtime.threads import in_thread
 
 CRAWL, SYNC = "crawl_source", "sync_source"
+KEY = "crawl_settings"
+"""Name of the settings in the metadata of a source."""
+Patterns = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=20)]
 ATTEMPTS = 3
 BATCH, BATCH_CHARACTERS = 16, 1_000_000
 """Documents of a transaction; characters after which it does not wait for more."""
@@ -37,6 +43,34 @@ MOST_SEEN = 50_000
 COUNTED = ("pages", "new", "changed", "unchanged", "removed", "unread", "credentials")
 NAMED = 100
 """Pages that could not be read and are named in the result."""
+
+
+class CrawlSettings(Request):
+    """A site or sitemap, and how much of it."""
+
+    url: Url = Field(description="Address of the first page, or of a sitemap (`….xml`).")
+    depth: int = Field(3, ge=0, le=20, description="Links to follow from the first page.")
+    pages: int = Field(200, ge=1, le=5_000, description="Most pages to read.")
+    include: Patterns = Field([], description="Only pages whose path fits one of these: `/guide/*`.")
+    exclude: Patterns = Field([], description="No pages whose path fits one of these.")
+
+    @property
+    def is_sitemap(self) -> bool:
+        return urlsplit(self.url).path.endswith(".xml")
+
+    @property
+    def stamp(self) -> str:
+        """Digits that differ for other settings."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+
+    @classmethod
+    def of(cls, source: Entity) -> "CrawlSettings":
+        """Return the settings of a source, or raise InvalidRequest if it was not crawled."""
+        if KEY not in source.metadata:
+            is_folder = (source.source_file or "").startswith("file:")
+            way = "Run `engrain crawl FOLDER` where it is." if is_folder else "Send its documents again."
+            raise InvalidRequest(f"The server did not crawl {source.id}, so it cannot read it again.", remediation=way)
+        return cls.model_validate(source.metadata[KEY])
 
 
 async def crawl(host: JobHost, running: RunningJob) -> JsonObject:

@@ -18,8 +18,7 @@ from stores.ledger.filters import EntityQuery
 from stores.records import Entity
 from tools.app import App
 from tools.crawling.addresses import page_address, resolved
-from tools.crawling.crawl import CRAWL, SYNC
-from tools.crawling.settings import KEY, CrawlSettings
+from tools.crawling.crawl import CRAWL, KEY, SYNC, CrawlSettings
 from tools.entities.documents import source_draft
 from tools.entities.entities import readable
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation

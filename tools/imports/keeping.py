@@ -1,7 +1,8 @@
 """Storing a batch of imported records: new ones are added, changed ones revised, known ones left."""
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -19,7 +20,7 @@ from stores.source_imports import SourceImport
 from tools.frame.json_values import without_none
 from tools.frame.operation import Call
 from tools.imports.adapters import ADAPTERS
-from tools.imports.models import AT_ONCE, LISTS, ExportedChunk, KeepRecordsRequest, RecordToImport
+from tools.imports.models import AT_ONCE, LISTS, ExportedChunk, KeepRecordsRequest, RecordToImport, RelationToImport
 from tools.memory.memories import scope_of, unchecked_draft
 from tools.records.entity_models import NAME_LIMIT, EntityFields
 from tools.records.entity_types import RELATIONSHIP_TYPES
@@ -63,47 +64,6 @@ class RecordRefused(Exception):
         """None if it was one of several."""
 
 
-@dataclass(slots=True)
-class Batch:
-    """Counts of one request, and what they counted."""
-
-    leaking: Collection[str]
-    """Keys of records in which something looks like a credential."""
-    exposed: list[str] = field(default_factory=list)
-    """Ids of those that were written."""
-    counts: dict[str, int] = field(default_factory=dict)
-    lists: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in LISTS})
-
-    def count(self, name: str, by: int = 1) -> None:
-        self.counts[name] = self.counts.get(name, 0) + by
-
-    def refuse(self, each: RecordToImport, reason: str) -> None:
-        self.count("error_count")
-        self.lists["errors"].append({"key": each.key, "path": each.origin.path, "reason": reason})
-
-    def write(self, each: RecordToImport, record_id: str, name: str) -> None:
-        self.count(name)
-        if each.key in self.leaking:
-            self.count("credential_count")
-            self.exposed.append(record_id)
-
-    def add(self, each: RecordToImport, record_id: str) -> None:
-        self.write(each, record_id, "imported_count")
-        self.lists["dedupe_keys"].append(each.key)
-        attachments = each.metadata.get("attachments")
-        self.count("attachment_count", len(attachments) if isinstance(attachments, list) else 0)
-        if each.entity_type == RAW_MEMORY:
-            self.count("raw_memory_count")
-            self.lists["raw_memory_ids"].append(record_id)
-
-    def added_to(self, target: SourceImport) -> SourceImport:
-        before = cast("dict[str, int]", target.progress)
-        progress: JsonObject = {name: value + self.counts.get(name, 0) for name, value in before.items()}
-        kept = cast("dict[str, list[object]]", target.listed)
-        listed = {name: [*kept.get(name, []), *self.lists[name]][-SHOWN:] for name in LISTS}
-        return replace(target, progress=progress, listed=cast("JsonObject", listed))
-
-
 def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Screened) -> tuple[SourceImport, list[str]]:
     """Store what can be stored; return the import with this batch counted, and ids of records with credentials.
 
@@ -113,21 +73,19 @@ def keep_records(tx: Transaction, call: Call, target: SourceImport, given: Scree
         Forbidden: The caller may not write into the target scope, or not any more.
         RecordRefused: A record cannot be written.
     """
-    place, batch = place_of(call, target), Batch(given.leaking)
     request, wrong = given.request, given.wrong
+    writing = _Writing(tx, call, target, place_of(call, target), given)
     if target.memory_scope == "project" and target.scope_key is not None:
         require_live(target.scope_key, tx.records.entity(target.scope_key))
-    writing = _Writing(tx, call, target, place, batch)
     for each in request.records:
         if each.key in wrong:
-            batch.refuse(each, wrong[each.key])
+            writing.refuse(each, wrong[each.key])
     for group in _groups([each for each in request.records if each.key not in wrong], 1 if wrong else AT_ONCE):
         writing.keep(group)
-    _relate(writing, given)
+    writing.relate(request.relations)
     for part in request.skipped:
-        batch.count("skipped_count")
-        batch.lists["skipped_records"].append(part.model_dump(mode="json"))
-    return batch.added_to(target), batch.exposed
+        writing.tell("skipped_count", "skipped_records", part.model_dump(mode="json"))
+    return writing.counted(), writing.exposed
 
 
 def place_of(call: Call, target: SourceImport) -> Visibility:
@@ -169,13 +127,47 @@ class _GivenIds(NeighbouringIds):
         return next(self._ids)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Writing:
+    """Writes the parts of one request, and counts them."""
+
     tx: Transaction
     call: Call
     target: SourceImport
     place: Visibility
-    batch: Batch
+    given: Screened
+    exposed: list[str] = field(default_factory=list)
+    """Ids of written records in which something looks like a credential."""
+    counts: Counter[str] = field(default_factory=Counter)
+    lists: defaultdict[str, list[object]] = field(default_factory=lambda: defaultdict(list))
+
+    def counted(self) -> SourceImport:
+        """Return the import with the counts of this request."""
+        before = cast("dict[str, int]", self.target.progress)
+        progress: JsonObject = {name: value + self.counts[name] for name, value in before.items()}
+        told = cast("dict[str, list[object]]", self.target.listed)
+        listed = {name: [*told.get(name, []), *self.lists[name]][-SHOWN:] for name in LISTS}
+        return replace(self.target, progress=progress, listed=cast("JsonObject", listed))
+
+    def tell(self, count: str, name: str, item: object) -> None:
+        self.counts[count] += 1
+        self.lists[name].append(item)
+
+    def refuse(self, each: RecordToImport, reason: str) -> None:
+        self.tell("error_count", "errors", {"key": each.key, "path": each.origin.path, "reason": reason})
+
+    def _expose(self, key: str, record_id: str) -> None:
+        if key in self.given.leaking:
+            self.counts["credential_count"] += 1
+            self.exposed.append(record_id)
+
+    def _added(self, each: RecordToImport, record_id: str) -> None:
+        self._expose(each.key, record_id)
+        self.tell("imported_count", "dedupe_keys", each.key)
+        attachments = each.metadata.get("attachments")
+        self.counts["attachment_count"] += len(attachments) if isinstance(attachments, list) else 0
+        if each.entity_type == RAW_MEMORY:
+            self.tell("raw_memory_count", "raw_memory_ids", record_id)
 
     def keep(self, group: Sequence[RecordToImport]) -> None:
         """Store records with different keys."""
@@ -193,14 +185,14 @@ class _Writing:
                 else:
                     new.append((each, *self._entity(each, of_id)))
             except EngrainError as error:
-                self.batch.refuse(each, error.message)
+                self.refuse(each, error.message)
             except ValidationError as error:
                 wrong = error.errors(include_url=False)[0]
-                self.batch.refuse(each, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}.")
+                self.refuse(each, f"{'.'.join(map(str, wrong['loc']))}: {wrong['msg']}.")
         rejected = rejected_among(self.tx, [draft for _, draft, _ in new])
         for each, draft, _ in new:
             if draft.id in rejected:
-                self.batch.refuse(each, rejection(rejected[draft.id]).message)
+                self.refuse(each, rejection(rejected[draft.id]).message)
         self._create([made for made in new if made[1].id not in rejected])
 
     def _create(self, new: Sequence[tuple[RecordToImport, EntityDraft, Capture | EntityFields]]) -> None:
@@ -215,21 +207,21 @@ class _Writing:
         except EngrainError as error:
             raise RecordRefused(new[0][0].key if len(new) == 1 else None, error.message) from error
         for each, draft, _ in new:
-            self.batch.add(each, draft.id)
+            self._added(each, draft.id)
 
     def _revise(self, each: RecordToImport, known: Entity, memory: RawMemory | None) -> None:
         found = known.metadata if memory is None else memory.capture.provenance
         origin = found.get(IMPORTED, None if memory is None else found)
         is_other = known.entity_type != each.entity_type or not isinstance(origin, dict)
         if is_other or cast("JsonObject", origin).get("fingerprint") == _fingerprint(each):
-            self.batch.count("dedupe_count")
-            self.batch.lists["duplicate_dedupe_keys"].append(each.key)
+            self.tell("dedupe_count", "duplicate_dedupe_keys", each.key)
             return
         if cast("JsonObject", origin).get("revision") != known.revision:
             raise Conflict(f"{known.id} was changed here and in its source; it stays as it is here.")
         change = self._revise_entity if memory is None else self._revise_memory
         change(each, known)
-        self.batch.write(each, known.id, "superseded_count")
+        self.counts["superseded_count"] += 1
+        self._expose(each.key, known.id)
 
     def _memory(self, each: RecordToImport, of_id: str, revision: int = 1) -> tuple[EntityDraft, Capture]:
         fields = RawMemoryFields(
@@ -358,38 +350,34 @@ class _Writing:
         original = {} if each.exported is None else each.exported.original
         return original | told | {"revision": revision} | place
 
+    def relate(self, relations: Sequence[RelationToImport]) -> None:
+        ends = {key: record_id(self.target, key) for each in relations for key in (each.source, each.target)}
+        there = self.tx.records.entities(ends.values()) if ends else {}
+        for number, each in enumerate(relations):
+            source, other = there.get(ends[each.source]), there.get(ends[each.target])
+            if source is None or other is None:
+                missing = each.source if source is None else each.target
+                told = {"key": missing, "reason": "A relation leads to what is not there."}
+                self.tell("skipped_count", "skipped_records", told)
+                continue
+            key = relation_key(number)
+            try:
+                if key in self.given.wrong:
+                    raise InvalidRequest(self.given.wrong[key])
+                (recorded,) = record(self.tx, self.call.caller, [self._link(each, source, other.id)])
+                if recorded.is_new:
+                    self._expose(key, source.id)
+            except EngrainError as error:
+                self.tell("error_count", "errors", {"key": each.source, "reason": error.message})
+
+    def _link(self, each: RelationToImport, source: Entity, target_id: str) -> Link:
+        name = each.relationship.upper()
+        said = {"import_id": self.target.id, "relationship": each.relationship}
+        provenance: JsonObject = {"from": SURFACE, **(said if each.provenance is None else each.provenance)}
+        known = name if name in RELATIONSHIP_TYPES else RELATED
+        return Link(source, known, target_id, "relations", (), provenance, each.fact, each.valid_at, each.invalid_at)
+
 
 def _fingerprint(each: RecordToImport) -> str:
     more = () if each.exported is None else (each.model_dump_json(include={"metadata", "exported"}),)
     return content_hash("\0".join((each.name, each.content, *each.tags, *more)))
-
-
-def _relate(writing: _Writing, given: Screened) -> None:
-    tx, batch, request = writing.tx, writing.batch, given.request
-    ends = {key: record_id(writing.target, key) for each in request.relations for key in (each.source, each.target)}
-    there = tx.records.entities(ends.values()) if ends else {}
-    for number, each in enumerate(request.relations):
-        source, other = there.get(ends[each.source]), there.get(ends[each.target])
-        if source is None or other is None:
-            batch.count("skipped_count")
-            missing = each.source if source is None else each.target
-            batch.lists["skipped_records"].append({"key": missing, "reason": "A relation leads to what is not there."})
-            continue
-        name = each.relationship.upper()
-        known = name in RELATIONSHIP_TYPES
-        provenance: JsonObject = {"from": SURFACE, "import_id": writing.target.id, "relationship": each.relationship}
-        if each.provenance is not None:
-            provenance = {"from": SURFACE, **each.provenance}
-        link = Link(source, name if known else RELATED, other.id, "relations", (), provenance, each.fact)
-        link = link._replace(valid_at=each.valid_at, invalid_at=each.invalid_at)
-        key = relation_key(number)
-        try:
-            if key in given.wrong:
-                raise InvalidRequest(given.wrong[key])
-            (recorded,) = record(tx, writing.call.caller, [link])
-            if recorded.is_new and key in given.leaking:
-                batch.count("credential_count")
-                batch.exposed.append(source.id)
-        except EngrainError as error:
-            batch.count("error_count")
-            batch.lists["errors"].append({"key": each.source, "reason": error.message})

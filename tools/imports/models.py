@@ -1,7 +1,7 @@
 """Request and result models of imports."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 from pydantic_core import to_json
@@ -220,20 +220,14 @@ LISTS = ("raw_memory_ids", "dedupe_keys", "duplicate_dedupe_keys", "skipped_reco
 
 
 def import_view(found: SourceImport) -> SourceImportView:
-    fields: dict[str, object] = {name: found.listed.get(name, []) for name in LISTS}
-    return SourceImportView.model_validate(
-        fields
-        | {
-            "import_id": found.id,
-            "adapter_name": found.adapter,
-            "source_identity": found.source,
-            "status": found.status,
-            "target_memory_scope": found.memory_scope,
-            "target_scope_key": found.scope_key,
-            "checkpoint": found.checkpoint or None,
-            "progress": found.progress,
-            "created_at": found.created_at,
-            "updated_at": found.updated_at,
-            "completed_at": found.completed_at,
-        }
+    listed: dict[str, Any] = {name: found.listed.get(name, []) for name in LISTS}
+    return SourceImportView.of(
+        found,
+        import_id=found.id,
+        adapter_name=found.adapter,
+        source_identity=found.source,
+        target_memory_scope=found.memory_scope,
+        target_scope_key=found.scope_key,
+        checkpoint=found.checkpoint or None,
+        **listed,
     )

@@ -10,7 +10,7 @@ from auth.visibility import private_key
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import JsonObject
-from stores.source_imports import ENDED, ImportStatus, SourceImport
+from stores.source_imports import ENDED, SourceImport
 from tools.app import App
 from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
@@ -85,34 +85,28 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
     Records with a known key are left as they are, or revised where the source changed. A record that is refused is
     listed in `errors`, and the others are stored.
     """
-    caller = call.caller
-    home = await in_thread(app.accounts.home_of, caller.user_id)
+    home = await in_thread(app.accounts.home_of, call.caller.user_id)
     given = await in_thread(_screened, app, request)
 
     def keep(tx: Transaction) -> SourceImport:
-        target = _own(call, tx.source_imports.find(request.import_id), request.import_id)
-        _require_running(target)
-        status: ImportStatus = "completed" if request.completed else "running"
+        target = _own(call, request, tx.source_imports.find(request.import_id))
+        if target.status != "running":
+            way = "Begin it anew" if target.status == "completed" else f"Go on with POST {_PATH}/{target.id}/resume"
+            raise Conflict(f"This import is {target.status}.", remediation=f"{way}.")
         kept, exposed = keep_records(tx, call, target, given)
         place = place_of(call, target)
-        details: JsonObject = {
+        told: JsonObject = {
             "import_id": target.id,
             "memory_scope": target.memory_scope,
             "records": len(request.records),
         }
-        tx.audit(memory_entry(home, call, "memory.import", place, details, {"scope_key": place.scope_key}))
+        tx.audit(memory_entry(home, call, "memory.import", place, told, {"scope_key": place.scope_key}))
         if exposed:
             named: JsonObject = {"operation": "keep_import_records", "import_id": target.id}
-            found = tx.records.entities(exposed).values()
-            for entry in secrets_entries(home, call, named, found):
+            for entry in secrets_entries(home, call, named, tx.records.entities(exposed).values()):
                 tx.audit(entry)
-        return replace(
-            kept,
-            status=status,
-            checkpoint=request.checkpoint or kept.checkpoint,
-            updated_at=tx.now,
-            completed_at=tx.now if request.completed else None,
-        )
+        kept = replace(kept, checkpoint=request.checkpoint or kept.checkpoint, updated_at=tx.now)
+        return replace(kept, status="completed", completed_at=tx.now) if request.completed else kept
 
     while True:
         try:
@@ -142,7 +136,7 @@ async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceI
     """Go on with an import that failed, was paused or was cancelled, after its `checkpoint`."""
 
     def resume(tx: Transaction) -> SourceImport:
-        found = _own(call, tx.source_imports.find(request.import_id), request.import_id)
+        found = _own(call, request, tx.source_imports.find(request.import_id))
         if found.status == "completed":
             raise Conflict("This import is complete.", remediation="Begin it anew to add what is new in the source.")
         return replace(found, status="running", updated_at=tx.now, completed_at=None)
@@ -154,7 +148,7 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
     """End an import; what it stored stays."""
 
     def cancel(tx: Transaction) -> SourceImport:
-        found = _own(call, tx.source_imports.find(request.import_id), request.import_id)
+        found = _own(call, request, tx.source_imports.find(request.import_id))
         if found.status in ENDED:
             return found
         return replace(found, status="canceled", updated_at=tx.now, completed_at=tx.now)
@@ -165,7 +159,7 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
 def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """Return an import of the caller: counts, checkpoint, and what could not be kept."""
     found = app.ledger.source_imports.find(call.caller.organization_id, request.import_id)
-    return import_view(_own(call, found, request.import_id))
+    return import_view(_own(call, request, found))
 
 
 def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsView:
@@ -193,10 +187,10 @@ async def _written(
     return import_view(found)
 
 
-def _own(call: Call, found: SourceImport | None, import_id: str) -> SourceImport:
+def _own(call: Call, request: ImportRequest, found: SourceImport | None) -> SourceImport:
     if found is None:
         raise NotFound(
-            f"There is no import {import_id}.",
+            f"There is no import {request.import_id}.",
             code="source_import_not_found",
             remediation="List yours with GET /api/ingestion/imports.",
         )
@@ -207,12 +201,6 @@ def _own(call: Call, found: SourceImport | None, import_id: str) -> SourceImport
             remediation="Ask them, or import the source yourself.",
         )
     return found
-
-
-def _require_running(found: SourceImport) -> None:
-    if found.status != "running":
-        way = "Begin it anew" if found.status == "completed" else f"Go on with POST {_PATH}/{found.id}/resume"
-        raise Conflict(f"This import is {found.status}.", remediation=f"{way}.")
 
 
 _PATH = "/api/ingestion/imports"

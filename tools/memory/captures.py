@@ -66,15 +66,7 @@ class CaptureRequest(Request):
 def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
     """List the raw memories that the caller may read, diaries and candidates included, the latest first."""
     caller = call.caller
-    query = CaptureQuery(
-        readable=caller.captures,
-        visible=caller.visible,
-        entity_type=request.entity_type or None,
-        capture_surface=request.capture_surface or None,
-        review_state=request.review_state or None,
-        limit=request.limit,
-        offset=request.offset,
-    )
+    query = CaptureQuery(caller.captures, caller.visible, **request.model_dump())
     listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
     has_more = request.offset + request.limit < total
     return CapturesView.of(request, captures=_views(app, caller, listed), total=total, has_more=has_more)
@@ -153,25 +145,23 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
     memory = _readable(caller, capture_id, app.ledger.memories.memory(caller.organization_id, capture_id))
     made = entities_made(app, caller, [memory]).get(capture_id)
-    kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
     entity = None if made is None else app.ledger.records.entity(caller.organization_id, made)
-    said = proposals(app, caller, [memory]).get(capture_id)
-    return _view(memory, kind if entity is None else entity.entity_type, made, said)
+    kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
+    (view,) = _views(app, caller, [ListedCapture(memory, kind if entity is None else entity.entity_type)])
+    return view
 
 
 def _views(app: App, caller: Principal, listed: list[ListedCapture]) -> list[CaptureView]:
-    made = entities_made(app, caller, (each.memory for each in listed))
-    said = proposals(app, caller, (each.memory for each in listed))
-    return [
-        _view(each.memory, each.entity_type, made.get(id_ := each.memory.entity.id), said.get(id_)) for each in listed
-    ]
+    memories = [each.memory for each in listed]
+    made, said = entities_made(app, caller, memories), proposals(app, caller, memories)
+    return [_view(each, made.get(each.memory.entity.id), said.get(each.memory.entity.id)) for each in listed]
 
 
-def _view(memory: RawMemory, entity_type: str, entity_id: str | None, candidate: JsonObject | None) -> CaptureView:
-    mode = memory.entity.metadata.get("capture_mode")
-    reason = READ_REASONS[cast("MemoryScope", memory.entity.memory_scope)]
-    fields = memory_fields(memory, policy_reason=reason) | {
-        "entity_type": entity_type,
+def _view(listed: ListedCapture, entity_id: str | None, candidate: JsonObject | None) -> CaptureView:
+    entity = listed.memory.entity
+    mode = entity.metadata.get("capture_mode")
+    fields = memory_fields(listed.memory, policy_reason=READ_REASONS[cast("MemoryScope", entity.memory_scope)]) | {
+        "entity_type": listed.entity_type,
         "entity_id": entity_id,
         "capture_mode": mode if isinstance(mode, str) else None,
         "candidate": candidate,

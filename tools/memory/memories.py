@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
 from auth.policy import TRUST_NAMES, MemoryScope, Visibility
@@ -76,8 +76,41 @@ def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) ->
 
 def unchecked_draft(fields: RawMemoryFields, place: Visibility, now: datetime) -> tuple[EntityDraft, Capture]:
     """Draft a raw memory in a place that was checked, of words that are yet to be checked for rejected ones."""
-    draft = _draft(fields, place)
-    return draft, _capture(fields, draft.id, now)
+    metadata = {name: value for name, value in fields.metadata.items() if name not in TRUST_NAMES}
+    from_metadata = metadata.get(CAPTURED_AT) is not None
+    said = (metadata if from_metadata else fields.provenance).get(CAPTURED_AT)
+    if said is not None:
+        metadata[CAPTURED_AT] = said
+    draft = EntityDraft(
+        id=new_id(RAW_MEMORY),
+        entity_type=RAW_MEMORY,
+        name=fields.title,
+        content=fields.raw_content,
+        # `category` holds the agent of a diary, so that recall can filter by it.
+        category=fields.agent_id,
+        tags=tuple(fields.tags),
+        metadata=metadata,
+        visibility=place.key,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
+    )
+    capture = Capture(
+        source_id=fields.source_id or draft.id,
+        capture_surface=fields.capture_surface,
+        captured_at=now if said is None else _captured_at(said, "metadata" if from_metadata else "provenance", now),
+        provenance=fields.provenance,
+        agent_id=fields.agent_id,
+        content_hash=content_hash(fields.raw_content),
+    )
+    return draft, capture
+
+
+def _captured_at(said: JsonValue, where: str, now: datetime) -> datetime:
+    field = f"{where}.{CAPTURED_AT}"
+    if not isinstance(said, str):
+        raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
+    return moment(said, now=now, field=field)
 
 
 class ScopedFields(Filters):
@@ -106,50 +139,6 @@ def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
             details={"field": "body.agent_id"},
         )
     return MemoryScopeRequest(fields.memory_scope, fields.scope_key, fields.project_id, fields.diary)
-
-
-def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
-    return EntityDraft(
-        id=new_id(RAW_MEMORY),
-        entity_type=RAW_MEMORY,
-        name=fields.title,
-        content=fields.raw_content,
-        # `category` holds the agent of a diary, so that recall can filter by it.
-        category=fields.agent_id,
-        tags=tuple(fields.tags),
-        metadata=_metadata(fields),
-        visibility=place.key,
-        memory_scope=place.memory_scope,
-        scope_key=place.scope_key,
-        project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
-    )
-
-
-def _metadata(fields: RawMemoryFields) -> JsonObject:
-    given = {name: value for name, value in fields.metadata.items() if name not in TRUST_NAMES}
-    said = fields.provenance.get(CAPTURED_AT)
-    return given if said is None or given.get(CAPTURED_AT) is not None else {**given, CAPTURED_AT: said}
-
-
-def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
-    return Capture(
-        source_id=fields.source_id or memory_id,
-        capture_surface=fields.capture_surface,
-        captured_at=_captured_at(fields, now),
-        provenance=fields.provenance,
-        agent_id=fields.agent_id,
-        content_hash=content_hash(fields.raw_content),
-    )
-
-
-def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
-    said = _metadata(fields).get(CAPTURED_AT)
-    if said is None:
-        return now
-    field = f"{'metadata' if fields.metadata.get(CAPTURED_AT) is not None else 'provenance'}.{CAPTURED_AT}"
-    if not isinstance(said, str):
-        raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
-    return moment(said, now=now, field=field)
 
 
 class RecallRequest(ScopedFields):

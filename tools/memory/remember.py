@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import Visibility, may_read, require_writable
+from auth.policy import Visibility, may_read, require_writable, without_stamped
 from auth.principal import Principal
 from auth.visibility import entity_key
-from stores.errors import ValidationFailed
+from stores.errors import Forbidden, ValidationFailed
 from stores.event_times import unread_dates
 from stores.indexed_text import RETRIEVAL_KEYS
+from stores.language.wording import comparable
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
-from tools.frame.json_values import without_none
+from tools.frame.json_values import texts_in, without_none
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
 from tools.memory.remember_models import Remembered, RememberRequest
-from tools.memory.restate import restate, superseded_ids
 from tools.records.derivation import REMEMBERED
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
-from tools.records.findable import findable_metadata, require_spans
-from tools.records.linking import Link, record, related
+from tools.records.findable import KEYS_LIMIT, findable_metadata, require_spans
+from tools.records.linking import Link, record, referred, related
 from tools.records.memory_models import RawMemoryFields
 from tools.records.readers import readable_by
 from tools.records.receipts import capture_receipt
@@ -34,7 +34,6 @@ from tools.search.similar import Similar, similar
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20
-"""Least score of a hit that counts as found."""
 SPACES = ("shared", "delegated")
 
 
@@ -45,9 +44,9 @@ class Kept:
     memory: RawMemory
     entity: Entity
     task: Entity | None
-    is_new_memory: bool
-    is_new: bool
     linked: int
+    is_new_memory: bool = False
+    is_new: bool = False
     sequence: int = 0
     found_by: Sequence[str] = ()
     not_applied: Sequence[str] = ()
@@ -105,7 +104,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         same = tx.memories.same_memories(place.key, request.content, limit=SAME_LIMIT)
         known = next((found for each in same if (found := _in_force(tx, caller, each)) is not None), None)
-        if known is not None and known[1].id not in superseded_ids(request):
+        if known is not None and known[1].id not in _superseded_ids(request):
             kept = _known(tx, caller, request, known, task)
         else:
             bare = known[0] if known is not None else next((each for each in same if _is_bare(tx, each)), None)
@@ -120,7 +119,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
                 memory = tx.memories.create_memory(draft, made)
             else:
                 memory = _settled(tx, bare, entity)
-            kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
+            kept = Kept(memory, entity, task, len(links), is_new_memory=bare is None, is_new=True)
         if kept.has_changed:
             tx.audit(remember_entry(home, call, kept.memory, kept.entity))
         # Erasing one of them erases the stored answer.
@@ -136,17 +135,58 @@ def _known(
     if links:
         require_writable(caller, entity)
     record(tx, caller, links)
-    again = restate(tx, caller, entity, request)
-    return Kept(
-        memory,
-        again.entity,
-        task,
-        is_new_memory=False,
-        is_new=False,
-        linked=len(links),
-        found_by=again.found_by,
-        not_applied=again.not_applied,
-    )
+    entity, found_by, not_applied = _restated(tx, caller, entity, request)
+    return Kept(memory, entity, task, len(links), found_by=found_by, not_applied=not_applied)
+
+
+def _restated(
+    tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest
+) -> tuple[Entity, list[str], list[str]]:
+    """Add the request's title and keys to the retrieval keys of a known record.
+
+    Title, kind and data stay, because others may rely on them; `supersedes:<id>` replaces the record. Return the
+    record, the words that are new, and the fields of the request that are not applied.
+    """
+    unlike = _unlike(entity, request)
+    keys = texts_in(entity.metadata.get(RETRIEVAL_KEYS))
+    has = {comparable(each) for each in (entity.name, *keys)}
+    wanted = {comparable(each): each for each in (request.title, *(request.retrieval_keys or ()))}
+    fresh = [each for folded, each in wanted.items() if folded not in has]
+    if fresh and (len(keys) + len(fresh) > KEYS_LIMIT or not may_change(caller, entity)):
+        named = {"title": request.title in fresh, "retrieval_keys": bool(set(fresh) - {request.title})}
+        return entity, [], [*(field for field, is_other in named.items() if is_other), *unlike]
+    if fresh:
+        known: JsonObject = {RETRIEVAL_KEYS: [*keys, *fresh]}
+        entity = tx.records.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
+    return entity, fresh, unlike
+
+
+def _superseded_ids(request: RememberRequest) -> set[str]:
+    named = (referred(each) for each in request.related_to or ())
+    return {target_id for name, target_id in named if name == SUPERSEDES}
+
+
+def may_change(caller: Principal, entity: Entity) -> bool:
+    try:
+        require_writable(caller, entity)
+    except Forbidden:
+        return False
+    return True
+
+
+def _unlike(entity: Entity, request: RememberRequest) -> list[str]:
+    sent, metadata = request.model_fields_set, entity.metadata
+    spans = [{"start": span.start, "end": span.end} for span in request.spans or ()]
+    given = without_stamped(request.metadata or {})
+    differs = {
+        "kind": "kind" in sent and request.kind != entity.entity_type,
+        "domain": request.domain not in (None, metadata.get("domain")),
+        "project": request.project not in (None, entity.project_id),
+        "tags": not set(request.tags or ()) <= set(entity.tags),
+        "metadata": any(metadata.get(name) != value for name, value in given.items() if name != "memory_scope"),
+        "spans": bool(spans) and spans != metadata.get("spans"),
+    }
+    return [field for field, is_other in differs.items() if is_other]
 
 
 def _scope(request: RememberRequest) -> MemoryScopeRequest:

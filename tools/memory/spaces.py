@@ -1,7 +1,6 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -143,19 +142,16 @@ def _permit(call: Call) -> Permit:
     return permit(call, check)
 
 
-def _view(space: MemorySpace, members: Iterable[SpaceMember]) -> MemorySpaceView:
-    return MemorySpaceView.of(space, members=[SpaceMemberView.of(each) for each in members])
-
-
 def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
-    return _view(space, app.ledger.spaces.members(space.organization_id, space.id))
+    members = app.ledger.spaces.members(space.organization_id, space.id)
+    return MemorySpaceView.of(space, members=[SpaceMemberView.of(each) for each in members])
 
 
 def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
     """List the memory spaces of the organization, without their members; of private ones, the caller's own."""
     require_whole(call.caller, "Managing memory spaces")
     found = app.ledger.spaces.spaces(call.caller.organization_id, call.caller.user_id)
-    return MemorySpacesView(spaces=[_view(space, []) for space in found])
+    return MemorySpacesView(spaces=[MemorySpaceView.of(space, members=[]) for space in found])
 
 
 def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:

@@ -17,7 +17,7 @@ from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
 from tools.memory.memories import memory_draft
-from tools.memory.restate import may_change
+from tools.memory.remember import may_change
 from tools.records.derivation import link
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record

@@ -9,6 +9,7 @@ from stores.ledger import ENDED, SUPERSEDES, WITHDRAWN, NamedRelation, Transacti
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.dates import optional_moment
+from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts, refuse_cycles
@@ -62,17 +63,13 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                         details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
                     )
             before = relation
-            why: JsonObject = {"by": caller.user_id}
-            if request.reason is not None:
-                why["reason"] = request.reason
+            may_end = may_end_facts(tx, caller)
+            why: JsonObject = {**without_none({"by": caller.user_id, "reason": request.reason})}
             if request.withdraw:
-                relation = tx.relations.withdraw_end(
-                    relation.id, may_end=may_end_facts(tx, caller), why={WITHDRAWN: why}
-                )
+                relation = tx.relations.withdraw_end(relation.id, may_end=may_end, why={WITHDRAWN: why})
             else:
-                relation = tx.relations.end_relation(
-                    relation.id, invalid_at=invalid_at, may_end=may_end_facts(tx, caller), why={ENDED: why}
-                )
+                end: JsonObject = {ENDED: why}
+                relation = tx.relations.end_relation(relation.id, invalid_at=invalid_at, may_end=may_end, why=end)
             until = relation.invalid_at
             if before.invalid_at is not None and (until is None or until > before.invalid_at):
                 refuse_cycles(tx, caller, [(source, relation.name, target.id)])

@@ -165,11 +165,9 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
     metadata = {**workflow, **entity.metadata}
     if entity.entity_type == "task":
         metadata["assignees"] = metadata.get("assignees") or []
-    return ExploredEntity(
-        id=entity.id,
+    return ExploredEntity.of(
+        entity,
         type=entity.entity_type,
-        name=entity.name,
-        description=entity.description,
         metadata=metadata,
         relationship=step and step.name,
         direction=step and step.direction,

@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
-from stores.graph import NeighbourQuery, Reached, Walk
+from stores.graph import NeighbourQuery, Walk
 from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
@@ -109,51 +109,34 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
         return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
 
 
-def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, RecordStatus]) -> list[Reached]:
+def _neighborhood(
+    app: App, call: Call, request: ExpandRequest, seed: Entity, found: tuple[Walk, Mapping[str, RecordStatus]]
+) -> Neighborhood:
+    walk, standings = found
     by_name = SUPERSEDES in (request.relationship_types or ())
-    kept = [
+    steps = [
         step
         for step in walk.entities
         if (standing := standings.get(step.id)) is not None
         and (not standing.superseded or tells_of_supersession(step, by_name))
         and may_read(call.caller, standing.visibility)
         and (not request.types or standing.entity_type in request.types)
-    ]
-    # The project is filtered later, on the entities.
-    return kept[: request.limit] if request.project is None else kept
-
-
-def _neighborhood(
-    app: App, call: Call, request: ExpandRequest, seed: Entity, found: tuple[Walk, Mapping[str, RecordStatus]]
-) -> Neighborhood:
-    steps = _shown(call, request, *found)
+        and request.project in (None, standing.facets.project_id)
+    ][: request.limit]
     entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
-    kept = [
-        (step, entities[step.id]) for step in steps if step.id in entities and _wanted(call, request, entities[step.id])
+    neighbors = [
+        Neighbor.of(
+            step,
+            type=entity.entity_type,
+            name=entity.name,
+            content=entity.content[: request.content_max_chars],
+            relationship=step.name,
+            other_relations=other_relations(step),
+        )
+        for step in steps
+        if (entity := entities.get(step.id)) is not None and may_read(call.caller, entity.visibility)
     ]
-    return Neighborhood(
-        entity_id=seed.id,
-        name=seed.name,
-        neighbors=[
-            Neighbor(
-                id=entity.id,
-                type=entity.entity_type,
-                name=entity.name,
-                content=entity.content[: request.content_max_chars],
-                relationship=step.name,
-                direction=step.direction,
-                distance=step.distance,
-                other_relations=other_relations(step),
-            )
-            for step, entity in kept[: request.limit]
-        ],
-        capped=found[0].capped,
-    )
-
-
-def _wanted(call: Call, request: ExpandRequest, entity: Entity) -> bool:
-    placed = request.project is None or entity.project_id == request.project
-    return placed and may_read(call.caller, entity.visibility)
+    return Neighborhood(entity_id=seed.id, name=seed.name, neighbors=neighbors, capped=walk.capped)
 
 
 OPERATIONS = (

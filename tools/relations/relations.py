@@ -2,7 +2,6 @@
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -17,7 +16,7 @@ from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
-from tools.frame.json_values import StoredJson
+from tools.frame.json_values import StoredJson, without_none
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, Tool, mutation
 from tools.records.containment import stating_field
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
@@ -126,14 +125,14 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     before, and one with an earlier `valid_at` ends where the known one begins. SUPERSEDES takes its target out of
     search. What is known already is not stored twice.
     """
-    written = await in_thread(_write, app, call, [request])
-    one = written.recorded[0]
-    view = relation_view(written.named(one.relation), app.clock())
+    (one,), ends, sequence = await in_thread(_write, app, call, [request])
+    named = NamedRelation(one.relation, ends[one.relation.source_id].name, ends[one.relation.target_id].name)
+    view = relation_view(named, app.clock())
     return RelationWritten(
         **dict(view),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
-        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
+        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
         mutation_receipt=receipt(app, call, [one.relation]),
     )
 
@@ -159,13 +158,13 @@ class BulkRecorded(Result):
 
 async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
     """Record up to 1000 facts in one transaction: all of them or none."""
-    written = await in_thread(_write, app, call, request.relations)
+    recorded, _, sequence = await in_thread(_write, app, call, request.relations)
     return BulkRecorded(
-        relation_ids=[each.relation.id for each in written.recorded],
-        total=len(written.recorded),
-        new=sum(each.is_new for each in written.recorded),
-        background_jobs=await until_visible(app, call.caller, written.sequence) if request.sync else None,
-        mutation_receipt=receipt(app, call, [each.relation for each in written.recorded]),
+        relation_ids=[each.relation.id for each in recorded],
+        total=len(recorded),
+        new=sum(each.is_new for each in recorded),
+        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [each.relation for each in recorded]),
     )
 
 
@@ -206,52 +205,34 @@ def list_relations(app: App, call: Call, request: ListRelationsRequest) -> Relat
     )
     found, total = app.ledger.relations.list_relations(call.caller.organization_id, query)
     now = app.clock()
-    return RelationPage(
-        relations=[relation_view(each, now) for each in found[: request.limit]],
-        total=total,
-        limit=request.limit,
-        offset=request.offset,
-        has_more=len(found) > request.limit,
-    )
+    shown = [relation_view(each, now) for each in found[: request.limit]]
+    return RelationPage.of(request, relations=shown, total=total, has_more=len(found) > request.limit)
 
 
-@dataclass(frozen=True, slots=True)
-class _Written:
-    recorded: Sequence[Recorded]
-    names: Mapping[str, str]
-    sequence: int
-
-    def named(self, relation: Relation) -> NamedRelation:
-        return NamedRelation(relation, self.names[relation.source_id], self.names[relation.target_id])
-
-
-def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
+def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> tuple[list[Recorded], Mapping[str, Entity], int]:
     caller, now = call.caller, app.clock()
     ids = with_entities(app, caller, (end for fields in facts for end in (fields.source_id, fields.target_id)))
     facts = [
         each.model_copy(update={"source_id": ids[each.source_id], "target_id": ids[each.target_id]}) for each in facts
     ]
-    where = [
-        f"relations.{place}." if len(facts) > 1 or type(facts[0]) is RelationFields else ""
-        for place in range(len(facts))
-    ]
-    dates = [_dates(fields, now, place) for fields, place in zip(facts, where, strict=True)]
+    is_bulk = len(facts) > 1 or type(facts[0]) is RelationFields
     with app.ledger.transaction(
         caller.organization_id, caller.user_id, claim=call.claim, deferred=len(facts) > 1
     ) as tx:
         ends = tx.records.entities(end for fields in facts for end in (fields.source_id, fields.target_id))
         links = [
-            _link(caller, fields, ends, (place, *span)) for fields, place, span in zip(facts, where, dates, strict=True)
+            _link(caller, fields, ends, f"relations.{place}." if is_bulk else "", now)
+            for place, fields in enumerate(facts)
         ]
         tx.show_in_answer(ends)
         recorded = record(tx, caller, links, known=ends)
         for each in recorded:
             for ended in each.ended:
                 refuse_stated(ends[ended.source_id], ended)
-    return _Written(recorded, {each.id: each.name for each in ends.values()}, tx.sequence)
+    return recorded, ends, tx.sequence
 
 
-def _dates(fields: RelationFields, now: datetime, place: str) -> tuple[datetime | None, datetime | None]:
+def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity], place: str, now: datetime) -> Link:
     valid_at = optional_moment(fields.valid_at, now=now, field=f"{place}valid_at")
     invalid_at = optional_moment(fields.invalid_at, now=now, field=f"{place}invalid_at")
     if invalid_at is not None and invalid_at <= (valid_at or now):
@@ -261,16 +242,6 @@ def _dates(fields: RelationFields, now: datetime, place: str) -> tuple[datetime 
             remediation="Send valid_at, too, for a fact about a time that is over.",
             details={"field": f"body.{place}invalid_at", "expected": "a moment after valid_at"},
         )
-    return valid_at, invalid_at
-
-
-def _link(
-    caller: Principal,
-    fields: RelationFields,
-    ends: Mapping[str, Entity],
-    when: tuple[str, datetime | None, datetime | None],
-) -> Link:
-    place, valid_at, invalid_at = when
     source = ends.get(fields.source_id)
     if source is None or not may_read(caller, source.visibility):
         raise NotFound(
@@ -285,19 +256,9 @@ def _link(
             remediation="Name two different entities.",
             details={"field": f"body.{place}target_id"},
         )
-    said: JsonObject = {"from": BY_HAND}
-    if fields.reason is not None:
-        said["reason"] = fields.reason
-    return Link(
-        source,
-        fields.name,
-        fields.target_id,
-        f"{place}target_id",
-        provenance=said,
-        fact=fields.fact,
-        valid_at=valid_at,
-        invalid_at=invalid_at,
-    )
+    said: JsonObject = {**without_none({"reason": fields.reason}), "from": BY_HAND}
+    where = f"{place}target_id"
+    return Link(source, fields.name, fields.target_id, where, (), said, fields.fact, valid_at, invalid_at)
 
 
 def refuse_stated(source: Entity, relation: Relation) -> None:

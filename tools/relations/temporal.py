@@ -98,9 +98,8 @@ def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
         edges = [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
     has_more = len(found) > request.limit
     name = None if request.entity_id is None else names.get(request.entity_id)
-    return TemporalAnswer(
-        mode=request.mode,
-        entity_id=request.entity_id,
+    return TemporalAnswer.of(
+        request,
         edges=edges,
         total=len(edges),
         as_of=as_of or now,

@@ -1,15 +1,16 @@
 """Persistence of a document: one raw memory, no wider than its sources."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from pydantic import JsonValue
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import NoProject, Visibility, reaches_readers_of
 from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest, ValidationFailed
-from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
@@ -18,27 +19,14 @@ from tools.frame.operation import WRITERS, Call
 from tools.memory.memories import memory_draft
 from tools.records.derivation import LINK
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
-from tools.synthesis.models import DraftRequest
+from tools.synthesis.models import Artifact, DraftRequest
+from tools.synthesis.outline import run_id
 from tools.synthesis.sources import Source
 
 SURFACE = "synthesis"
 GENERATED = ":generated"
 SAME_LIMIT = 20
 CITED_LIMIT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    run_id: str
-    artifact_id: str
-    title: str
-    text: str
-    verification: str
-    sources: tuple[Source, ...]
-
-    @property
-    def source_id(self) -> str:
-        return f"{self.artifact_id}{GENERATED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +66,24 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
     return place
 
 
-def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, document: Document) -> Kept | None:
+def keep(
+    app: App, call: Call, request: DraftRequest, place: Visibility | None, artifact: Artifact, cited: Sequence[Source]
+) -> Kept | None:
     """Keep a document if asked to; settle the claim in any case. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.show_in_answer([each.id for each in document.sources])
+        tx.show_in_answer([each.id for each in cited])
         if place is None:
             return None
-        place = narrowest(caller, place, [each.visibility for each in document.sources])
-        known = next((each for each in tx.memories.same_memories(place.key, document.text, limit=SAME_LIMIT)
-                      if each.capture.source_id == document.source_id), None)  # fmt: skip
-        if known is not None:
-            tx.show_in_answer([known.entity.id])
-            return Kept(known, is_new=False)
-        return Kept(_new(app, call, tx, request, place, document), is_new=True)
+        place = narrowest(caller, place, [each.visibility for each in cited])
+        fields = _fields(app, caller, request, place, artifact)
+        for known in tx.memories.same_memories(place.key, fields.raw_content, limit=SAME_LIMIT):
+            if known.capture.source_id == fields.source_id:
+                tx.show_in_answer([known.entity.id])
+                return Kept(known, is_new=False)
+        memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
+        return Kept(memory, is_new=True)
 
 
 def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> Visibility:
@@ -110,40 +102,38 @@ def as_json(payload: JsonObject) -> str:
     return json.dumps(payload, ensure_ascii=False, indent=2) + "\n"
 
 
-def _new(
-    app: App, call: Call, tx: Transaction, request: DraftRequest, place: Visibility, document: Document
-) -> RawMemory:
-    if len(document.text) > RAW_CONTENT_LIMIT:
+def _fields(
+    app: App, caller: Principal, request: DraftRequest, place: Visibility, artifact: Artifact
+) -> RawMemoryFields:
+    text = as_json(artifact.json_payload) if artifact.format == "json" else artifact.markdown
+    if len(text) > RAW_CONTENT_LIMIT:
         raise ValidationFailed(
-            f"The document has {len(document.text)} characters; {RAW_CONTENT_LIMIT} can be kept.",
+            f"The document has {len(text)} characters; {RAW_CONTENT_LIMIT} can be kept.",
             remediation="Ask for fewer sections, or for a lesser depth.",
             details={"field": "body.depth", "expected": f"a document of at most {RAW_CONTENT_LIMIT} characters"},
         )
-    caller = call.caller
     is_there = request.project and app.ledger.records.entity(caller.organization_id, request.project)
-    fields = RawMemoryFields(
-        raw_content=document.text,
-        title=document.title,
-        source_id=document.source_id,
+    derived_from: list[JsonValue] = [*artifact.source_ids[:CITED_LIMIT]]
+    return RawMemoryFields(
+        raw_content=text,
+        title=artifact.title,
+        source_id=f"{artifact.artifact_id}{GENERATED}",
         memory_scope=place.memory_scope,
         scope_key=place.scope_key if place.memory_scope == "project" else None,
         project_id=request.project if is_there and place.memory_scope == "private" else None,
         tags=list(dict.fromkeys([SURFACE, request.output_type, *request.tags])),
         metadata={
             "capture_mode": SURFACE,
-            "run_id": document.run_id,
-            "artifact_id": document.artifact_id,
+            "run_id": run_id(request),
+            "artifact_id": artifact.artifact_id,
             "output_type": request.output_type,
-            "format": request.output_format,
-            "verification": document.verification,
-            "derived_from": [each.id for each in document.sources[:CITED_LIMIT]],
+            "format": artifact.format,
+            "verification": artifact.verification.status,
+            "derived_from": derived_from,
         },
-        provenance={"derived_from": [each.id for each in document.sources[:CITED_LIMIT]], "goal": request.goal},
+        provenance={"derived_from": derived_from, "goal": request.goal},
         capture_surface=SURFACE,
     )
-    memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
-    tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
-    return memory
 
 
 def is_generated(memory: RawMemory) -> bool:

@@ -1,27 +1,23 @@
 """Synthesis operations: plan, verify, draft, and handbook."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 
-from auth.policy import Visibility
 from auth.principal import Principal
-from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
 from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
 from tools.runtime.threads import in_thread
 from tools.synthesis.gathering import gather, still_there
-from tools.synthesis.keeping import Document, Kept, as_json, keep, require_place
+from tools.synthesis.keeping import Kept, as_json, keep, require_place
 from tools.synthesis.models import (
     Artifact,
     DraftRequest,
-    Gap,
     HandbookRequest,
     Outline,
     OutlineSection,
@@ -30,7 +26,6 @@ from tools.synthesis.models import (
     SourceView,
     SynthesisDraft,
     SynthesisRun,
-    Verification,
 )
 from tools.synthesis.outline import run_id, sections_of, title_of
 from tools.synthesis.sources import Pack
@@ -44,22 +39,14 @@ WAITS_S = (0.2, 0.5, 1.0)
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
-@dataclass(frozen=True, slots=True)
-class _Drafted:
-    run: SynthesisRun
-    told: Sequence[Told]
-    markdown: str
-    payload: JsonObject
-
-
 async def synthesis_plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Plan a document: its sections, the records that each would rest on, and what is missing."""
-    return await _whole(app, call, partial(_plan, app, call, request))
+    return (await _whole(app, call, request, is_drafted=False))[0]
 
 
 async def synthesis_verify(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Check, before it is drafted, whether each section of a document would rest on sources; name each gap."""
-    return (await _whole(app, call, partial(_draft, app, call, request))).run
+    return (await _whole(app, call, request, is_drafted=True))[0]
 
 
 async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> SynthesisDraft:
@@ -68,8 +55,23 @@ async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> Synthe
     No language model is asked: the same request gives the same text.
     """
     place = await in_thread(require_place, app, call.caller, request)
-    drafted = await _whole(app, call, partial(_draft, app, call, request))
-    return await _kept(app, call, request, place, drafted)
+    run, told = await _whole(app, call, request, is_drafted=True)
+    artifact = _artifact(request, run, told)
+    kept: Kept | None = None
+    if place is not None or call.claim is not None:
+        sources = {source.id: source for each in told for source in each.pack.sources}
+        cited = [sources[each] for each in artifact.source_ids]
+        kept = await in_thread(keep, app, call, request, place, artifact, cited)
+    if kept is None:
+        return SynthesisDraft(**dict(run), artifact=artifact)
+    memory = kept.memory
+    remembered = {
+        "remembered_memory_id": memory.entity.id,
+        "remembered_source_id": memory.capture.source_id,
+        "remembered_scope": memory.entity.memory_scope,
+    }
+    receipt = capture_receipt(app, call, [memory.entity.id] if kept.is_new else [])
+    return SynthesisDraft(**dict(run), artifact=artifact.model_copy(update=remembered), mutation_receipt=receipt)
 
 
 async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> SynthesisDraft:
@@ -80,15 +82,12 @@ async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> 
     return await synthesis_draft(app, call, await in_thread(_handbook, app, call.caller, request))
 
 
-Answer = TypeVar("Answer", "SynthesisRun", "_Drafted")
-
-
-async def _whole(app: App, call: Call, answer: Callable[[], Answer]) -> Answer:
+async def _whole(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
+    answer = partial(_run, app, call, request, is_drafted=is_drafted)
     for wait_s in WAITS_S:
-        found = await answered(app, call.caller.organization_id, answer)
-        run = found if isinstance(found, SynthesisRun) else found.run
+        run, told = await answered(app, call.caller.organization_id, answer)
         if not any(OPENING in pack.degraded.values() for pack in run.source_packs):
-            return found
+            return run, told
         await anyio.sleep(wait_s)
     return await answered(app, call.caller.organization_id, answer)
 
@@ -108,40 +107,22 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
     )
 
 
-def _packs(app: App, call: Call, request: PlanRequest) -> list[Pack]:
-    return still_there(app, call.caller, gather(app, call, request, sections_of(request)))
-
-
-def _plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
-    packs = _packs(app, call, request)
-    gaps = [planned_gaps(pack) for pack in packs]
-    checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=False)
-    return _run(request, packs, gaps, checked)
-
-
-def _draft(app: App, call: Call, request: PlanRequest) -> _Drafted:
-    packs = _packs(app, call, request)
-    told = tell(packs, EXTENTS[request.depth])
-    gaps = [drafted_gaps(each) for each in told]
-    checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=True)
-    run = _run(request, packs, gaps, checked)
-    return _Drafted(run, told, markdown(request, told, checked), payload(run.run_id, request, told, checked))
-
-
-def _run(
-    request: PlanRequest, packs: Sequence[Pack], gaps: Sequence[Sequence[Gap]], checked: Verification
-) -> SynthesisRun:
+def _run(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
+    packs = still_there(app, call.caller, gather(app, call, request, sections_of(request)))
+    told = tell(packs, EXTENTS[request.depth]) if is_drafted else []
+    gaps = [drafted_gaps(each) for each in told] if is_drafted else [planned_gaps(pack) for pack in packs]
+    checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=is_drafted)
     sections = [
         OutlineSection.of(
             pack.section,
             section_id=pack.section.id,
             source_query=pack.section.query,
             source_ids=pack.source_ids,
-            gaps=list(found),
+            gaps=found,
         )
         for pack, found in zip(packs, gaps, strict=True)
     ]
-    return SynthesisRun(
+    run = SynthesisRun(
         run_id=run_id(request),
         status="verified" if checked.status == "pass" else "planned",
         request=request.model_dump(mode="json"),
@@ -149,6 +130,7 @@ def _run(
         source_packs=[_shown(pack) for pack in packs],
         verification=checked,
     )
+    return run, told
 
 
 def _shown(pack: Pack) -> SourcePack:
@@ -167,44 +149,25 @@ def _shown(pack: Pack) -> SourcePack:
     )
 
 
-async def _kept(
-    app: App, call: Call, request: DraftRequest, place: Visibility | None, drafted: _Drafted
-) -> SynthesisDraft:
-    run = drafted.run
-    text = drafted.markdown if request.output_format == "markdown" else as_json(drafted.payload)
-    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
-    cited = list(dict.fromkeys(each for told in drafted.told for each in told.source_ids))
-    sources = {source.id: source for told in drafted.told for source in told.pack.sources}
-    document = Document(
-        run_id=run.run_id,
+def _artifact(request: DraftRequest, run: SynthesisRun, told: Sequence[Told]) -> Artifact:
+    text, data = markdown(request, told, run.verification), dict[str, Any]()
+    if request.output_format == "json":
+        data = payload(run.run_id, request, told, run.verification)
+    digest = hashlib.sha256((as_json(data) if data else text).encode(errors="surrogatepass")).hexdigest()
+    return Artifact(
         artifact_id=f"artifact:{run.run_id.partition(':')[2]}:{digest[:12]}",
-        title=run.outline.title,
-        text=text,
-        verification=run.verification.status,
-        sources=tuple(sources[each] for each in cited),
-    )
-    kept: Kept | None = None
-    if place is not None or call.claim is not None:
-        kept = await in_thread(keep, app, call, request, place, document)
-    artifact = Artifact(
-        artifact_id=document.artifact_id,
         format=request.output_format,
         title=run.outline.title,
-        markdown=drafted.markdown,
-        json_payload=drafted.payload if request.output_format == "json" else {},
-        source_ids=cited,
-        section_source_ids={told.pack.section.id: told.source_ids for told in drafted.told},
+        markdown=text,
+        json_payload=data,
+        source_ids=list(dict.fromkeys(cited for each in told for cited in each.source_ids)),
+        section_source_ids={each.pack.section.id: each.source_ids for each in told},
         generated_text_hash=f"sha256:{digest}",
         verification=run.verification,
-        remembered_memory_id=kept.memory.entity.id if kept else None,
-        remembered_source_id=kept.memory.capture.source_id if kept else None,
-        remembered_scope=kept.memory.entity.memory_scope if kept else None,
+        remembered_memory_id=None,
+        remembered_source_id=None,
+        remembered_scope=None,
     )
-    receipt = capture_receipt(app, call, [kept.memory.entity.id] if kept.is_new else []) if kept else None
-    return SynthesisDraft(**dict(run), artifact=artifact, mutation_receipt=receipt)
-
-
-NAME_LIMIT, QUERY_LIMIT = 80, 120
 
 
 def _planned(run: SynthesisRun) -> dict[str, Any]:

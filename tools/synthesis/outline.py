@@ -4,11 +4,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from tools.packs.facets import Facet
+from tools.packs.facets import FACETS, Facet
 from tools.people.organizations import slug_of
 from tools.reflecting.reflection.similarity import stem, terms
 from tools.synthesis.models import PlanRequest, RequiredSection
-from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES
+from tools.synthesis.templates import EXTENTS, LISTED, OPEN, TEMPLATES
 from tools.text.plain import one_line
 
 TITLE_LIMIT = 120
@@ -84,7 +84,7 @@ def _requested(place: int, wanted: RequiredSection, base: str) -> Section:
         title=one_line(wanted.title),
         prompt=wanted.prompt,
         query=own if is_on_its_own else base,
-        facets=alike.facets if alike else EVERYTHING,
+        facets=alike.facets if alike else FACETS,
         work=alike.work if alike else OPEN,
         required_ids=tuple(dict.fromkeys(wanted.required_source_ids)),
         is_requested=True,

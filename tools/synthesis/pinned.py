@@ -3,7 +3,6 @@
 Absent and unreadable records are missing alike.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -32,7 +31,6 @@ FIELDS: Mapping[str, Facet | None] = {
 @dataclass(frozen=True, slots=True)
 class Pin:
     id: str
-    field: str
     record: Entity | None = None
     lifecycle: str = ""
     """`superseded`, `archived` and the like."""
@@ -42,31 +40,26 @@ def read_pins(
     app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]
 ) -> Mapping[str, Sequence[Pin]]:
     """Return the pins of each section by its id."""
-    named = [(each, field) for field in FIELDS for each in dict.fromkeys(getattr(request, field))]
-    required = [(each, section.id) for section in sections for each in section.required_ids]
-    usable = _read(app, caller, {each for each, _ in (*named, *required)})
-    by_section: defaultdict[str, list[Pin]] = defaultdict(list)
-    for each, where in required:
-        if all(each != pin.id for pin in by_section[where]):
-            by_section[where].append(_pin(usable, each, "entity_ids"))
-    for each, field in named:
-        if all(each != pin.id for pins in by_section.values() for pin in pins):
-            pin = _pin(usable, each, field)
-            by_section[_home(sections, pin)].append(pin)
-    return by_section
+    placed = {each for section in sections for each in section.required_ids}
+    usable = _read(app, caller, placed.union(*(getattr(request, field) for field in FIELDS)))
+    pins = {section.id: [_pin(usable, each, "entity_ids") for each in section.required_ids] for section in sections}
+    for field, facet in FIELDS.items():
+        for each in getattr(request, field):
+            if each not in placed:
+                placed.add(each)
+                pin = _pin(usable, each, field)
+                pins[_home(sections, pin.record, facet)].append(pin)
+    return pins
 
 
-def _home(sections: Sequence[Section], pin: Pin) -> str:
-    wanted = [FIELDS[pin.field]]
-    if pin.record is not None:
-        wanted.insert(0, facet_of(pin.record.entity_type, str(pin.record.metadata.get("status") or "")))
-    status = "" if pin.record is None else str(pin.record.metadata.get("status") or "").lower()
+def _home(sections: Sequence[Section], record: Entity | None, fallback: Facet | None) -> str:
+    status = "" if record is None else str(record.metadata.get("status") or "")
+    own = None if record is None else facet_of(record.entity_type, status)
     homes = (
         section.id
-        for facet in wanted
-        if facet
+        for facet in (own, fallback)
         for section in sections
-        if facet in section.facets and (facet != "active_work" or status in section.work)
+        if facet in section.facets and (facet != "active_work" or status.lower() in section.work)
     )
     return next(homes, sections[0].id)
 
@@ -79,8 +72,8 @@ def _pin(usable: _Usable, record_id: str, field: str) -> Pin:
     found = usable.get(record_id)
     if isinstance(found, RawMemory):
         is_output = is_generated(found) or found.capture.candidate is not None
-        return Pin(record_id, field, None if is_output and field != "artifact_ids" else found.entity)
-    return Pin(record_id, field, lifecycle=found) if isinstance(found, str) else Pin(record_id, field, found)
+        found = None if is_output and field != "artifact_ids" else found.entity
+    return Pin(record_id, lifecycle=found) if isinstance(found, str) else Pin(record_id, found)
 
 
 def _read(app: App, caller: Principal, wanted: Collection[str]) -> _Usable:

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
-from tools.packs.facets import FACETS, Facet
+from tools.packs.facets import Facet
 
 OutputType = Literal[
     "documentation", "report", "briefing", "roadmap", "release_notes", "audit_packet", "custom", "handbook"
@@ -90,7 +90,6 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
 LISTED: frozenset[OutputType] = frozenset({"handbook"})
 """Types that also list what no search finds."""
-EVERYTHING: tuple[Facet, ...] = FACETS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +108,3 @@ EXTENTS: Mapping[Depth, Extent] = {
     "standard": Extent(sections=MOST_SECTIONS, sources=8, related=2, preview=600, quoted=320),
     "deep": Extent(sections=MOST_SECTIONS, sources=16, related=3, preview=1200, quoted=800),
 }
-OUTPUT_TYPES: tuple[OutputType, ...] = get_args(OutputType)

@@ -20,7 +20,7 @@ from tools.governance.corrections import correct_memory
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
-from tools.work import epics, notes, planning, task_moves, tasks
+from tools.work import moves, notes, planning, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice
 from tools.work.work_changes import WorkDone
@@ -39,18 +39,18 @@ class Action:
 
 
 ACTIONS: Mapping[str, Action] = {
-    "start_task": Action(task_moves.StartTaskRequest, "task_id", task_moves.start_task),
-    "block_task": Action(task_moves.BlockTaskRequest, "task_id", task_moves.block_task),
-    "unblock_task": Action(task_moves.UnblockTaskRequest, "task_id", task_moves.unblock_task),
-    "submit_review": Action(task_moves.SubmitReviewRequest, "task_id", task_moves.submit_review),
-    "complete_task": Action(task_moves.CompleteTaskRequest, "task_id", task_moves.complete_task),
-    "archive_task": Action(task_moves.ArchiveTaskRequest, "task_id", task_moves.archive_task),
+    "start_task": Action(moves.StartTaskRequest, "task_id", moves.start_task),
+    "block_task": Action(moves.BlockTaskRequest, "task_id", moves.block_task),
+    "unblock_task": Action(moves.UnblockTaskRequest, "task_id", moves.unblock_task),
+    "submit_review": Action(moves.SubmitReviewRequest, "task_id", moves.submit_review),
+    "complete_task": Action(moves.CompleteTaskRequest, "task_id", moves.complete_task),
+    "archive_task": Action(moves.ArchiveTaskRequest, "task_id", moves.archive_task),
     "update_task": Action(tasks.UpdateTaskRequest, "task_id", tasks.update_task),
     "add_note": Action(notes.AddNoteRequest, "task_id", notes.add_note),
-    "start_epic": Action(epics.StartEpicRequest, "epic_id", epics.start_epic),
-    "complete_epic": Action(epics.CompleteEpicRequest, "epic_id", epics.complete_epic),
-    "archive_epic": Action(epics.ArchiveEpicRequest, "epic_id", epics.archive_epic),
-    "update_epic": Action(epics.UpdateEpicRequest, "epic_id", epics.update_epic),
+    "start_epic": Action(moves.StartEpicRequest, "epic_id", moves.start_epic),
+    "complete_epic": Action(moves.CompleteEpicRequest, "epic_id", moves.complete_epic),
+    "archive_epic": Action(moves.ArchiveEpicRequest, "epic_id", moves.archive_epic),
+    "update_epic": Action(moves.UpdateEpicRequest, "epic_id", moves.update_epic),
     "estimate": Action(planning.EstimateRequest, "task_id", planning.estimate),
     "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),

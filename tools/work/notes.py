@@ -6,15 +6,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from auth.policy import may_reach, require_work
-from stores.clock import new_id
+from auth.policy import require_work
 from stores.ledger import ABOUT
-from stores.records import Entity, EntityDraft
+from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
-from tools.work.work_changes import Said, no_such, of_project, present, store_beside
+from tools.work.work_changes import Said, draft_beside, present, store_beside
 
 TITLE_LENGTH = 80
 
@@ -47,30 +46,14 @@ def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
     """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        task = present(tx, caller, "task", request.task_id)
+        task = present(caller, tx.records.entity(request.task_id), request.task_id, "task")
         require_work(caller, task)
-        note = store_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
+        title = request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip()
+        author: JsonObject = {"author_type": request.author_type, "author_name": request.author_name}
+        draft = draft_beside(task, "note", title, request.content, author)
+        note = store_beside(tx, caller, draft, ABOUT, task, fields={"task_id": task.id})
     shown = note_view(note, request.task_id)
     return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})
-
-
-def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
-    return EntityDraft(
-        id=new_id("note"),
-        entity_type="note",
-        name=request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip(),
-        content=request.content,
-        metadata={
-            **of_project(task),
-            "task_id": task.id,
-            "author_type": request.author_type,
-            "author_name": request.author_name,
-        },
-        visibility=task.visibility,
-        memory_scope=task.memory_scope,
-        scope_key=task.scope_key,
-        project_id=task.project_id,
-    )
 
 
 def note_view(note: Entity, task_id: str) -> NoteView:
@@ -100,9 +83,8 @@ class NotesView(Result):
 def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
     """Read the notes that were written on a task, the newest first."""
     caller = call.caller
-    task = app.ledger.records.entity(caller.organization_id, request.task_id)
-    if task is None or task.entity_type != "task" or not may_reach(caller, task):
-        raise no_such("task", request.task_id)
+    found = app.ledger.records.entity(caller.organization_id, request.task_id)
+    task = present(caller, found, request.task_id, "task")
     notes = app.ledger.records.notes_about(
         caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
     )

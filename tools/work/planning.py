@@ -8,7 +8,7 @@ from statistics import median
 
 from pydantic import Field
 
-from auth.policy import may_reach, may_read
+from auth.policy import may_read
 from auth.principal import Principal
 from stores.language.wording import comparable
 from stores.ledger import EntityQuery
@@ -20,7 +20,7 @@ from tools.records.entity_models import EntityId, Label
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
 from tools.search.similar import alike
-from tools.work.work_changes import MOST_HOURS, no_such
+from tools.work.work_changes import MOST_HOURS, present
 
 ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
@@ -86,17 +86,6 @@ class Ranked:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    task: Entity
-    similarity: float
-    hours: float
-
-    def shown(self) -> JsonObject:
-        found = {"actual_hours": self.hours, "similarity": self.similarity}
-        return {"id": self.task.id, "name": self.task.name, **found}
-
-
 def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
     """Put the open tasks of a project or epic in order.
 
@@ -128,24 +117,26 @@ def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
 
 async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
     """Estimate a task by the hours that done tasks like it took."""
-    task = await in_thread(app.ledger.records.entity, call.caller.organization_id, request.task_id)
-    if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
-        raise no_such("task", request.task_id)
+    there = await in_thread(app.ledger.records.entity, call.caller.organization_id, request.task_id)
+    task = present(call.caller, there, request.task_id, "task")
     found = await alike(app, call.caller, f"{task.name}\n{task.description}", "task", limit=50, status="done")
     sample = [
-        Taken(each, score, hours)
+        (each, score, hours)
         for each, score in found
         if score >= ALIKE and each.id != task.id and (hours := _hours(each)) is not None
     ][:SAMPLE]
     if not sample:
         message = "No done task like this one says how long it took; give actual_hours when completing tasks."
         return Advice(success=False, message=message, data={"sample": []})
-    taken = [each.hours for each in sample]
+    taken = [hours for _, _, hours in sample]
     data: JsonObject = {
         "estimated_hours": median(taken),
         "least_hours": min(taken),
         "most_hours": max(taken),
-        "sample": [each.shown() for each in sample],
+        "sample": [
+            {"id": each.id, "name": each.name, "actual_hours": hours, "similarity": score}
+            for each, score, hours in sample
+        ],
     }
     return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
 
@@ -164,9 +155,8 @@ def _is_free(task: Entity, person: str) -> bool:
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
     project_id = ProjectNames(app, caller).id_of(entity_id)
-    place = app.ledger.records.entity(caller.organization_id, project_id or entity_id)
-    if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
-        raise no_such("project or epic", entity_id)
+    found = app.ledger.records.entity(caller.organization_id, project_id or entity_id)
+    place = present(caller, found, entity_id, "project", "epic")
     is_epic = place.entity_type == "epic"
     query = EntityQuery(
         visibility=caller.visible,

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from auth.policy import may_reach
 from auth.principal import Principal
-from stores.errors import InvalidRequest
 from stores.language.wording import comparable
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
@@ -27,6 +26,7 @@ from tools.work.work_changes import (
     TaskDone,
     WorkChange,
     apply_change,
+    changes_of,
     naming_fields_of,
     task_done,
 )
@@ -34,8 +34,6 @@ from tools.work.work_changes import (
 TaskStatus = Literal["backlog", "todo", "doing", "blocked", "review", "done", "archived"]
 Complexity = Literal["trivial", "simple", "medium", "complex", "epic"]
 IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "parent_task_id", "feature", "technologies")
-CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
-"""Fields that null clears."""
 
 
 class CreateTaskRequest(Request):
@@ -109,32 +107,12 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
 
 
 def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
-    metadata: JsonObject = {name: getattr(request, name) for name in IN_METADATA if _is_given(request, name)}
-    if request.add_depends_on or request.remove_depends_on:
-        metadata["depends_on"] = _dependencies(request, task)
-    plain = {"name": request.title, "description": request.description, "tags": request.tags}
-    changes: dict[str, Any] = without_none(plain)
-    if metadata:
-        changes["metadata"] = metadata
-    if not changes:
-        raise nothing_to_change(UpdateTaskRequest, {"task_id", "expected_revision", "sync"})
-    return changes
-
-
-def _is_given(request: UpdateTaskRequest, name: str) -> bool:
-    return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
-
-
-def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
+    if not (request.add_depends_on or request.remove_depends_on):
+        return changes_of(request, IN_METADATA)
     known = task.metadata.get("depends_on")
-    present = known if isinstance(known, list) else []
     gone = request.remove_depends_on or []
-    return joined([each for each in present if each not in gone], request.add_depends_on or [])
-
-
-def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
-    names = [name for name in model.model_fields if name not in beside]
-    return InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
+    left = [each for each in known if each not in gone] if isinstance(known, list) else []
+    return changes_of(request, IN_METADATA, {"depends_on": joined(left, request.add_depends_on or [])})
 
 
 OPERATIONS = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -10,13 +10,13 @@ from pydantic import Field, StringConstraints
 from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
 from stores.clock import new_id
-from stores.errors import EngrainError, NotFound
+from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import BESIDE, DERIVED_FROM, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.entities.change import UpdateEntityRequest, revise
 from tools.frame.json_values import without_none
-from tools.frame.operation import Call, Request, Result, Route
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Run, mutation
 from tools.records.containment import contain
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
 from tools.records.receipts import receipt
@@ -33,21 +33,28 @@ Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
 IF_MATCH = {"if-match": "expected_revision"}
 REFUSALS = frozenset({400, 404, 409})
 MOST_HOURS = 1_000_000
-REVISION = "Refuse with 409 unless this is the revision now."
+CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
+"""Fields of tasks that null clears."""
+UNCHANGING = frozenset({"task_id", "epic_id", "expected_revision", "sync"})
+"""Fields of a request that change nothing by themselves."""
 
 
-class OnTask(Request):
+class OnWork(Request):
+    """A deed on a task or epic."""
+
+    expected_revision: Revision | None = Field(None, description="Refuse with 409 unless this is the revision now.")
+
+
+class OnTask(OnWork):
     """A deed on one task."""
 
     task_id: EntityId = Field(description="The task's id.")
-    expected_revision: Revision | None = Field(None, description=REVISION)
 
 
-class OnEpic(Request):
+class OnEpic(OnWork):
     """A deed on one epic."""
 
     epic_id: EntityId = Field(description="The epic's id.")
-    expected_revision: Revision | None = Field(None, description=REVISION)
 
 
 class WorkDone(Result):
@@ -97,10 +104,8 @@ def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
     """Apply a change in one transaction. Blocks."""
     request, caller = deed.request, call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        if isinstance(request, OnTask):
-            found = present(tx, caller, "task", request.task_id)
-        else:
-            found = present(tx, caller, "epic", request.epic_id)
+        kind, entity_id = ("task", request.task_id) if isinstance(request, OnTask) else ("epic", request.epic_id)
+        found = present(caller, tx.records.entity(entity_id), entity_id, kind)
         require_work(caller, found, deed.least)
         change = UpdateEntityRequest(
             entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
@@ -108,6 +113,25 @@ def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
         entity, *followed = revise(call, tx, change, action=deed.action)
         followed += deed.beside(tx, caller, found, entity) if deed.beside else []
     return Done(entity, followed, tx.sequence)
+
+
+def changes_of(request: OnWork, in_metadata: Sequence[str], more: JsonObject | None = None) -> dict[str, Any]:
+    """Return the changes that a request names, with `more` of the metadata.
+
+    Raises:
+        InvalidRequest: It names none.
+    """
+    sent = request.model_dump(exclude_unset=True)
+    metadata = {
+        name: sent[name] for name in in_metadata if sent.get(name) is not None or name in CLEARABLE & sent.keys()
+    }
+    metadata |= more or {}
+    plain = {"name": sent.get("title"), "description": sent.get("description"), "tags": sent.get("tags")}
+    changes = without_none({**plain, "metadata": metadata or None})
+    if not changes:
+        names = [name for name in type(request).model_fields if name not in UNCHANGING]
+        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
+    return changes
 
 
 def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
@@ -142,15 +166,12 @@ def naming_fields_of(request: Request) -> Iterator[None]:
         raise
 
 
-def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
-    entity = tx.records.entity(entity_id)
-    if entity is None or entity.entity_type != kind or not may_reach(caller, entity):
-        raise no_such(kind, entity_id)
-    return entity
-
-
-def no_such(kind: str, entity_id: str) -> NotFound:
-    return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
+def present(caller: Principal, found: Entity | None, entity_id: str, *kinds: str) -> Entity:
+    """Return a record that the caller may see; NotFound if it is of none of these kinds."""
+    if found is None or found.entity_type not in kinds or not may_reach(caller, found):
+        remediation = "Check the id: `explore` with `types` lists them."
+        raise NotFound(f"There is no {' or '.join(kinds)} {entity_id}.", remediation=remediation)
+    return found
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
@@ -174,20 +195,25 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
         return []
     if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
         return []
-    draft = EntityDraft(
-        id=new_id("episode"),
-        entity_type="episode",
-        name=f"Learnings: {subject.name}"[:NAME_LIMIT],
-        content=text,
-        category="learnings",
-        languages=subject.languages,
-        metadata={**of_project(subject), f"{subject.entity_type}_id": subject.id},
+    draft = draft_beside(subject, "episode", f"Learnings: {subject.name}"[:NAME_LIMIT], text, {})
+    draft = replace(draft, category="learnings", languages=subject.languages)
+    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
+
+
+def draft_beside(subject: Entity, entity_type: str, name: str, content: str, metadata: JsonObject) -> EntityDraft:
+    """Draft a note or episode in the place of a task or epic."""
+    of_subject = without_none({"project_id": subject.project_id, f"{subject.entity_type}_id": subject.id})
+    return EntityDraft(
+        id=new_id(entity_type),
+        entity_type=entity_type,
+        name=name,
+        content=content,
+        metadata={**of_subject, **metadata},
         visibility=subject.visibility,
         memory_scope=subject.memory_scope,
         scope_key=subject.scope_key,
         project_id=subject.project_id,
     )
-    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
 
 
 def store_beside(
@@ -202,10 +228,6 @@ def store_beside(
     if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
         contain(tx, caller, None, entity)
     return entity
-
-
-def of_project(subject: Entity) -> JsonObject:
-    return {} if subject.project_id is None else {"project_id": subject.project_id}
 
 
 def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
@@ -234,9 +256,7 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
     )
 
 
-def task_route(deed: str) -> Route:
-    return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS)
-
-
-def epic_route(deed: str) -> Route:
-    return Route("POST", f"/api/epics/{{epic_id}}/{deed}", tag="epics", headers=IF_MATCH, errors=REFUSALS)
+def move(kind: Kind, verb: str, run: Run, *more_events: str) -> Operation:
+    """Make the entry of a move of a task or epic: POST /api/tasks/{task_id}/start."""
+    route = Route("POST", f"/api/{kind}s/{{{kind}_id}}/{verb}", tag=f"{kind}s", headers=IF_MATCH, errors=REFUSALS)
+    return mutation(run, route, roles=WRITERS, events=("entity_updated", *more_events))

@@ -7,7 +7,7 @@ import pytest
 from stores.errors import Forbidden, ValidationFailed
 from tests.people import Person, caught_up
 from tests.tools.synthesis.world import GOAL, all_sources, gaps, keep, pack_of, plan, titles, world
-from tools.synthesis.templates import EXTENTS, OUTPUT_TYPES, TEMPLATES
+from tools.synthesis.templates import EXTENTS, TEMPLATES
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,7 @@ SECTIONS = {
 }
 
 
-@pytest.mark.parametrize("output_type", OUTPUT_TYPES)
+@pytest.mark.parametrize("output_type", TEMPLATES)
 async def test_each_type_has_its_sections(owner: Person, output_type: str) -> None:
     run = await plan(owner, output_type=output_type)
     assert titles(run) == SECTIONS[output_type]

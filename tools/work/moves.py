@@ -1,6 +1,6 @@
-"""Moves of a task: start, block, unblock, review, complete, archive."""
+"""Moves of a task or epic: start, block, unblock, review, complete, archive; and other changes of an epic."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -9,26 +9,36 @@ from stores.ledger import Cited, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Run, mutation
-from tools.records.entity_models import Assignee, Content
+from tools.frame.operation import WRITERS, Call, Route, mutation
+from tools.records.entity_models import Assignee, Assignees, Content, Description, Labels, Name
 from tools.records.workflow import joined
 from tools.search.citations import announce, count
 from tools.search.exposure import session_of
 from tools.work.work_changes import (
+    IF_MATCH,
     MOST_HOURS,
+    REFUSALS,
+    EpicDone,
     Ids,
+    OnEpic,
     OnTask,
+    Priority,
     Reason,
     TaskDone,
     WorkChange,
+    change_epic,
     change_task,
+    changes_of,
     cite,
     learn,
+    move,
     nonblank,
-    task_route,
 )
 
 Commits = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(max_length=200)]
+
+
+EpicStatus = Literal["planning", "in_progress", "blocked", "completed", "archived"]
 
 
 def _listed(value: JsonValue) -> list[Any]:
@@ -145,21 +155,89 @@ class ArchiveTaskRequest(OnTask):
 
 def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
-    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
-    metadata = {"status": "archived", **reason}
+    metadata = without_none({"status": "archived", "archive_reason": request.reason})
     deed = WorkChange("archive_task", "Task archived", request, lambda _: {"metadata": metadata})
     return change_task(app, call, deed, reason=request.reason)
 
 
-def _move(route: str, run: Run, *more_events: str) -> Operation:
-    return mutation(run, task_route(route), roles=WRITERS, events=("entity_updated", *more_events))
+class UpdateEpicRequest(OnEpic):
+    """The fields of an epic to change; those that are absent stay."""
+
+    title: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New description.")
+    status: EpicStatus | None = Field(
+        None, description="New state; `completed` and `archived` are for maintainers of the project."
+    )
+    priority: Priority | None = Field(None, description="New priority.")
+    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
+    tags: Labels | None = Field(None, description="New labels.")
+
+
+def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
+    """Change the given fields of an epic. Its status holds until one of its tasks moves."""
+    deed = WorkChange(
+        "update_epic", "Epic updated", request, lambda _: changes_of(request, ("status", "priority", "assignees"))
+    )
+    return change_epic(app, call, deed)
+
+
+class StartEpicRequest(OnEpic):
+    """An epic to start."""
+
+
+def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
+    """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
+    changes = {"metadata": {"status": "in_progress"}}
+    return change_epic(app, call, WorkChange("start_epic", "Epic started", request, lambda _: changes, ("started_at",)))
+
+
+class CompleteEpicRequest(OnEpic):
+    """An epic that is done."""
+
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the epic can read."
+    )
+
+
+def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
+    """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
+    learnings = nonblank(request.learnings)
+    metadata = without_none({"status": "completed", "learnings": learnings})
+    deed = WorkChange(
+        "complete_epic", "Epic completed", request, lambda _: {"metadata": metadata}, ("completed_at", "learnings"),
+        learn if learnings else None, least="project_maintainer",
+    )  # fmt: skip
+    return change_epic(app, call, deed)
+
+
+class ArchiveEpicRequest(OnEpic):
+    """An epic that is put away."""
+
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
+    """Put an epic away for good; for maintainers. Its tasks stay as they are."""
+    metadata = without_none({"status": "archived", "archive_reason": request.reason})
+    changes = {"metadata": metadata}
+    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: changes, least="project_maintainer")
+    return change_epic(app, call, deed, reason=request.reason)
 
 
 OPERATIONS = (
-    _move("start", start_task),
-    _move("block", block_task),
-    _move("unblock", unblock_task),
-    _move("review", submit_review),
-    _move("complete", complete_task, "entity_pending", "entity_created"),
-    _move("archive", archive_task),
+    move("task", "start", start_task),
+    move("task", "block", block_task),
+    move("task", "unblock", unblock_task),
+    move("task", "review", submit_review),
+    move("task", "complete", complete_task, "entity_pending", "entity_created"),
+    move("task", "archive", archive_task),
+    mutation(
+        update_epic,
+        Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS),
+        roles=WRITERS,
+        events=("entity_updated",),
+    ),
+    move("epic", "start", start_epic),
+    move("epic", "complete", complete_epic, "entity_pending", "entity_created"),
+    move("epic", "archive", archive_epic),
 )
