@@ -12,36 +12,19 @@ from auth.api_keys import KeyRequest
 from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft, AuditQuery
 from tests.people import PASSWORD, mailed
-from tests.rest_bridge.harness import (
-    Client,
-    Person,
-    assert_envelope,
-    bearer,
-    client_of,
-    joined,
-    log_in,
-    settings_at,
-    sign_up,
-)
+from tests.rest_bridge.harness import Client, Person, assert_envelope, bearer, client_of, joined, log_in, sign_up
 from tests.rest_bridge.test_mcp_mount import BOTH, call
-from tools.app import App, open_app
+from tools.app import App
 from tools.catalogue import by_name
 from tools.entities.create import AddRequest
 from tools.frame.execute import execute
 from tools.frame.operation import Call
-from tools.runtime.log_ring import LogRing
 
 pytestmark = pytest.mark.anyio
 
+SETTINGS = {"rate_limit_enabled": False}
 PATH = "/api/admin/audit"
 AGENT = {"User-Agent": "probe/1.0"}
-
-
-@pytest.fixture(scope="module")
-async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
-    settings = settings_at(tmp_path_factory.mktemp("data"), rate_limit_enabled=False)
-    async with open_app(settings, logs=LogRing()) as app:
-        yield app
 
 
 @pytest.fixture
@@ -166,14 +149,10 @@ async def test_memberships_and_keys_are_audited_without_secrets(client: Client, 
     await client.patch(path, json={"name": "Renamed"}, headers=ada.bearer)
     found = await entries(client, ada.bearer)
     assert [(entry["action"], entry["target"]) for entry in found] == [
-        ("organization.update", ada.organization_id),
-        ("api_key.revoke", made["id"]),
-        ("api_key.create", made["id"]),
-        ("member.remove", guest.user_id),
-        ("member.role_change", guest.user_id),
-        ("member.add", guest.user_id),
+        ("organization.update", ada.organization_id), ("api_key.revoke", made["id"]), ("api_key.create", made["id"]),
+        ("member.remove", guest.user_id), ("member.role_change", guest.user_id), ("member.add", guest.user_id),
         ("invitation.create", invited.json()["invitation"]["id"]),
-    ]
+    ]  # fmt: skip
     assert found[4]["details"] == {"from": "member", "to": "viewer"}
     assert token not in json.dumps(found)
     assert made["api_key"] not in json.dumps(found)

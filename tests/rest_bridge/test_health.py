@@ -24,11 +24,8 @@ async def test_health_needs_no_token(client: Client) -> None:
     assert body["runtime"] == {"name": "engrain", "commit": commit()}
     root = (await client.get("/api/")).json()
     assert (root["name"], root["version"], root["docs"], root["websocket"]) == (
-        "Engrain",
-        VERSION,
-        "/api/docs",
-        "/api/ws",
-    )
+        "Engrain", VERSION, "/api/docs", "/api/ws",
+    )  # fmt: skip
 
 
 async def test_readiness_names_each_dependency_and_index(client: Client) -> None:

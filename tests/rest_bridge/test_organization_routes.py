@@ -183,12 +183,10 @@ async def test_members_join_change_and_leave_and_each_deed_is_remembered(client:
 async def test_only_owners_change_an_owners_role(client: Client, app: App, ada: Person, role: Role) -> None:
     path, actor, other = f"{path_of(app, ada)}/members", joined(app, ada, role), joined(app, ada, "member")
     attempts: list[tuple[str, str, dict[str, Any]]] = [
-        ("PATCH", f"/{ada.user_id}", {"role": "member"}),
-        ("DELETE", f"/{ada.user_id}", {}),
-        ("PATCH", f"/{actor.user_id}", {"role": "owner"}),
-        ("PATCH", f"/{other.user_id}", {"role": "owner"}),
+        ("PATCH", f"/{ada.user_id}", {"role": "member"}), ("DELETE", f"/{ada.user_id}", {}),
+        ("PATCH", f"/{actor.user_id}", {"role": "owner"}), ("PATCH", f"/{other.user_id}", {"role": "owner"}),
         ("POST", "", {"user_id": sign_up(app).user_id, "role": "owner"}),
-    ]
+    ]  # fmt: skip
     for method, end, body in attempts:
         refused = await client.request(method, path + end, json=body, headers=actor.bearer)
         assert_envelope(refused, 403, "forbidden")

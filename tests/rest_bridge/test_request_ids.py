@@ -9,15 +9,10 @@ from tools.runtime.version import VERSION
 pytestmark = pytest.mark.anyio
 
 EVERYWHERE = [
-    ("GET", "/api/", 200),
-    ("GET", "/nope", 404),
-    ("PUT", "/api/notes", 405),
-    ("GET", "/api/notes", 401),
-    ("POST", "/mcp", 401),
-    ("GET", "/api/docs", 200),
-    ("GET", "/metrics", 200),
+    ("GET", "/api/", 200), ("GET", "/nope", 404), ("PUT", "/api/notes", 405), ("GET", "/api/notes", 401),
+    ("POST", "/mcp", 401), ("GET", "/api/docs", 200), ("GET", "/metrics", 200),
     ("GET", "/.well-known/oauth-protected-resource/mcp", 200),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "path", "status"), EVERYWHERE)

@@ -21,12 +21,14 @@ from rest_bridge.server import address_of, bind
 from stores.errors import InvalidSetting, Unavailable
 from tests.rest_bridge.harness import Person, serving
 from tests.rest_bridge.notes import Notes
+from tests.rest_bridge.test_mcp_mount import INITIALIZE
 from tools.app import App
 from tools.runtime.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.anyio
 
 SOON = 15
+ACCOUNT = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
 
 
 class Wire:
@@ -71,10 +73,6 @@ def request(path: str, body: bytes, token: str | None = None) -> bytes:
 
 
 BIG = 200 * 1024
-INITIALIZE = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
-}  # fmt: skip
 NOTE = json.dumps({"text": "x", "metadata": {"padding": "p" * BIG}}).encode()
 CALL = json.dumps(
     {
@@ -100,19 +98,6 @@ async def test_the_identity_of_one_request_is_not_that_of_the_next_on_its_connec
                 await stream.send(anonymous)
             assert (await wire.response())[0] == 401
     assert len(notes.kept) == 1
-
-
-async def test_an_oversized_chunked_body_is_refused_while_being_sent(app: App, ada: Person, notes: Notes) -> None:
-    head = (
-        f"POST /api/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ada.token}\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n"
-    ).encode()
-    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
-        wire = Wire(stream)
-        await stream.send(head + b"400\r\n" + b"x" * 1024 + b"\r\n")
-        status, headers, body = await wire.response()
-        assert status == 413
-        assert json.loads(body)["request_id"] == headers["x-request-id"]
 
 
 @pytest.mark.parametrize(
@@ -193,8 +178,7 @@ def real_server(folder: Path) -> Iterator[ServerProcess]:
 @pytest.mark.slow
 def test_an_invitation_names_the_port_that_was_free(tmp_path: Path) -> None:
     with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
-        made = http.post("/api/auth/local/signup", json=account).json()
+        made = http.post("/api/auth/local/signup", json=ACCOUNT).json()
         http.headers = {"Authorization": f"Bearer {made['access_token']}"}
         http.cookies.clear()
         path = f"/api/orgs/{made['organization']['slug']}/invitations"
@@ -206,8 +190,7 @@ def test_an_invitation_names_the_port_that_was_free(tmp_path: Path) -> None:
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, which: signal.Signals) -> None:
     with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
-        token = http.post("/api/auth/local/signup", json=account).json()["access_token"]
+        token = http.post("/api/auth/local/signup", json=ACCOUNT).json()["access_token"]
         http.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
         opened = http.post("/mcp", json=INITIALIZE)
         session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
@@ -227,7 +210,6 @@ def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, 
 
 @pytest.mark.slow
 def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp_path: Path) -> None:
-    account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
     words = " ".join(f"word{number}" for number in range(600))
     many = {"entities": [{"name": f"Long {number}", "content": words} for number in range(128)]}
     asked: list[httpx2.Response] = []
@@ -236,7 +218,7 @@ def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp
         asked.append(http.post("/api/entities/bulk?sync=true", json=many, headers={"Idempotency-Key": "bulk-1"}))
 
     def signed_in(server: ServerProcess, route: str) -> httpx2.Client:
-        token = httpx2.post(f"{server.address}{route}", json=account, trust_env=False, timeout=30).json()[
+        token = httpx2.post(f"{server.address}{route}", json=ACCOUNT, trust_env=False, timeout=30).json()[
             "access_token"
         ]
         bearer = {"Authorization": f"Bearer {token}"}

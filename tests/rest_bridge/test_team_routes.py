@@ -86,14 +86,10 @@ async def test_only_admins_change_teams(client: Client, app: App, ada: Person, r
     (shown,) = (await client.get(f"{path}/members", headers=reader.bearer)).json()["members"]
     assert (shown["user"]["id"], shown["org_role"]) == (reader.user_id, role)
     attempts: list[tuple[str, str, dict[str, Any]]] = [
-        ("POST", TEAMS, {"name": "mine"}),
-        ("PATCH", path, {"name": "mine"}),
-        ("DELETE", path, {}),
-        ("POST", f"{path}/members", {"user_id": ada.user_id}),
-        ("DELETE", f"{path}/members/{reader.user_id}", {}),
-        ("POST", f"{path}/projects", {"project_id": "p"}),
-        ("DELETE", f"{path}/projects/p", {}),
-    ]
+        ("POST", TEAMS, {"name": "mine"}), ("PATCH", path, {"name": "mine"}), ("DELETE", path, {}),
+        ("POST", f"{path}/members", {"user_id": ada.user_id}), ("DELETE", f"{path}/members/{reader.user_id}", {}),
+        ("POST", f"{path}/projects", {"project_id": "p"}), ("DELETE", f"{path}/projects/p", {}),
+    ]  # fmt: skip
     for method, target, body in attempts:
         refused = await client.request(method, target, json=body or None, headers=reader.bearer)
         assert_envelope(refused, 403, "forbidden")
@@ -102,16 +98,10 @@ async def test_only_admins_change_teams(client: Client, app: App, ada: Person, r
 async def test_foreign_teams_answer_as_unknown_ones(client: Client, app: App, ada: Person) -> None:
     theirs = (await team(client, sign_up(app))).rpartition("/")[2]
     attempts: list[tuple[str, str, dict[str, Any] | None]] = [
-        ("GET", "", None),
-        ("PATCH", "", {"name": "mine"}),
-        ("DELETE", "", None),
-        ("GET", "/members", None),
-        ("POST", "/members", {"user_id": ada.user_id}),
-        ("DELETE", f"/members/{ada.user_id}", None),
-        ("GET", "/projects", None),
-        ("POST", "/projects", {"project_id": "p"}),
-        ("DELETE", "/projects/p", None),
-    ]
+        ("GET", "", None), ("PATCH", "", {"name": "mine"}), ("DELETE", "", None), ("GET", "/members", None),
+        ("POST", "/members", {"user_id": ada.user_id}), ("DELETE", f"/members/{ada.user_id}", None),
+        ("GET", "/projects", None), ("POST", "/projects", {"project_id": "p"}), ("DELETE", "/projects/p", None),
+    ]  # fmt: skip
     for method, end, body in attempts:
         said = []
         for each in (theirs, "nowhere"):

@@ -83,13 +83,11 @@ async def test_the_second_sign_in_is_by_the_same_account_whatever_its_address_is
 @pytest.mark.parametrize(
     ("roles", "role"),
     [
-        (["Engrain.Owner", "Engrain.Member"], "owner"),
-        (["member", "admin"], "admin"),
-        ("Engrain.Member", "member"),
+        (["Engrain.Owner", "Engrain.Member"], "owner"), (["member", "admin"], "admin"), ("Engrain.Member", "member"),
         (["Other.Owner", "viewer"], "viewer"),
     ],
     ids=["highest", "plain words", "one word", "viewer"],
-)
+)  # fmt: skip
 async def test_the_role_claim_gives_the_role(browser: Browser, provider: Provider, roles: Any, role: str) -> None:
     provider.behave(claims=somebody(roles=roles))
     await browser.sign_in()

@@ -47,17 +47,12 @@ async def test_bad_configurations(browser: Browser, provider: Provider, forgetfu
 @pytest.mark.parametrize(
     "configuration",
     [
-        {"issuer": "https://evil.example"},
-        {"issuer": None},
-        {"authorization_endpoint": "javascript:alert(1)"},
-        {"authorization_endpoint": None},
-        {"token_endpoint": "http://elsewhere.example/token"},
-        {"token_endpoint": 7},
-        {"jwks_uri": "file:///etc/passwd"},
-        {"userinfo_endpoint": "https://user:password@somewhere.example/"},
+        {"issuer": "https://evil.example"}, {"issuer": None}, {"authorization_endpoint": "javascript:alert(1)"},
+        {"authorization_endpoint": None}, {"token_endpoint": "http://elsewhere.example/token"}, {"token_endpoint": 7},
+        {"jwks_uri": "file:///etc/passwd"}, {"userinfo_endpoint": "https://user:password@somewhere.example/"},
     ],
     ids=str,
-)
+)  # fmt: skip
 async def test_a_configuration_that_leads_astray(
     browser: Browser, provider: Provider, forgetful: None, configuration: dict[str, Any]
 ) -> None:

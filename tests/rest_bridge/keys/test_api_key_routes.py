@@ -14,6 +14,7 @@ from tools.runtime.threads import in_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
+SETTINGS = {"rate_limit_enabled": False}
 KEYS = "/api/auth/api-keys"
 
 
@@ -58,16 +59,13 @@ async def test_a_key_is_shown_once_listed_without_its_secret_and_revoked(client:
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
-        ({"name": ""}, 422, "validation_error"),
-        ({"name": "x" * 256}, 422, "validation_error"),
-        ({"scopes": []}, 422, "validation_error"),
-        ({"scopes": ["admin"]}, 422, "validation_error"),
-        ({"expires_days": 0}, 422, "validation_error"),
-        ({"expires_days": 366}, 422, "validation_error"),
+        ({"name": ""}, 422, "validation_error"), ({"name": "x" * 256}, 422, "validation_error"),
+        ({"scopes": []}, 422, "validation_error"), ({"scopes": ["admin"]}, 422, "validation_error"),
+        ({"expires_days": 0}, 422, "validation_error"), ({"expires_days": 366}, 422, "validation_error"),
         ({"project_ids": ["project_of_nobody"]}, 400, "invalid_api_key_project_scope"),
         ({"memory_space_ids": ["5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c"]}, 400, "invalid_api_key_memory_space_scope"),
     ],
-)
+)  # fmt: skip
 async def test_invalid_keys_are_refused(
     client: Client, ada: Person, fields: dict[str, Any], status: int, code: str
 ) -> None:
@@ -145,12 +143,10 @@ async def test_a_narrowed_key_sees_and_writes_only_records_of_its_projects(clien
     assert (await agent(client, key, "logs"))["isError"]
 
     for metadata, status in (
-        ({}, 403),
-        ({"project_id": mine, "memory_scope": "private"}, 403),
-        ({"project_id": mine, "memory_scope": "organization"}, 403),
-        ({"project_id": other}, 404),
+        ({}, 403), ({"project_id": mine, "memory_scope": "private"}, 403),
+        ({"project_id": mine, "memory_scope": "organization"}, 403), ({"project_id": other}, 404),
         ({"project_id": mine}, 201),
-    ):
+    ):  # fmt: skip
         made = await client.post("/api/entities", json={"name": "n", "metadata": metadata}, headers=bearer(key))
         assert made.status_code == status, (metadata, made.text)
     project = {"name": "P", "entity_type": "project"}

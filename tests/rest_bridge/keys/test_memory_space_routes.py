@@ -14,6 +14,7 @@ from tools.app import App
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
+SETTINGS = {"rate_limit_enabled": False}
 SPACES = "/api/memory/spaces"
 CREW = {"memory_scope": "shared", "scope_key": "crew"}
 

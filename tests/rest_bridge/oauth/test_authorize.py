@@ -39,11 +39,9 @@ async def test_the_consent_page_is_not_framed_and_posts_only_to_the_client(flow:
     await flow.register(redirect_uris=[CALLBACK, "https://app.example/cb", "cursor://app/cb", "http://[::1]:7/cb"])
     await flow.sign_in(ann)
     for uri, target in (
-        (CALLBACK, "http://127.0.0.1:5555"),
-        ("https://app.example/cb", "https://app.example"),
-        ("cursor://app/cb", "cursor:"),
-        ("http://[::1]:9/cb", "http:"),
-    ):
+        (CALLBACK, "http://127.0.0.1:5555"), ("https://app.example/cb", "https://app.example"),
+        ("cursor://app/cb", "cursor:"), ("http://[::1]:9/cb", "http:"),
+    ):  # fmt: skip
         page = await flow.ask(redirect_uri=uri)
         policy = page.headers["content-security-policy"]
         assert f"form-action 'self' {target};" in policy
@@ -64,17 +62,13 @@ async def test_a_person_says_no(flow: Flow, ann: Person, app: App) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"client_id": "mcp_" + "x" * 24},
-        {"client_id": "a\x00b"},
-        {"client_id": None},
-        {"redirect_uri": "https://evil.example/callback"},
-        {"redirect_uri": CALLBACK + "/"},
+        {"client_id": "mcp_" + "x" * 24}, {"client_id": "a\x00b"}, {"client_id": None},
+        {"redirect_uri": "https://evil.example/callback"}, {"redirect_uri": CALLBACK + "/"},
         {"redirect_uri": "http://localhost:5555/callback"},
-        {"redirect_uri": "http://127.0.0.1:5555@evil.example/callback"},
-        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": "http://127.0.0.1:5555@evil.example/callback"}, {"redirect_uri": "javascript:alert(1)"},
     ],
     ids=["unknown", "NUL", "none", "host", "path", "name", "user", "script"],
-)
+)  # fmt: skip
 async def test_nothing_is_sent_to_an_address_that_is_not_the_clients(
     flow: Flow, ann: Person, changes: dict[str, str | None]
 ) -> None:

@@ -6,14 +6,8 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from tests.people import Person, person
-from tests.rest_bridge.harness import Client, client_of, opened, settings_at
+from tests.rest_bridge.harness import Client, client_of
 from tools.app import App
-
-
-@pytest.fixture(scope="module")
-async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path_factory.mktemp("data"))) as app:
-        yield app
 
 
 @pytest.fixture

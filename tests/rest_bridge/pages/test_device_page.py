@@ -132,11 +132,9 @@ async def test_only_a_sessions_cookie_decides(browser: Client, ann: Person) -> N
     key = (await ann.call("create_api_key", name="key", scopes=["mcp", "api:read", "api:write"]))["api_key"]
     device = await start(browser)
     for headers in (
-        {},
-        {"Authorization": f"Bearer {ann.token}"},
-        {"Authorization": f"Bearer {key}"},
+        {}, {"Authorization": f"Bearer {ann.token}"}, {"Authorization": f"Bearer {key}"},
         {"Cookie": f"engrain_access_token={key}"},
-    ):
+    ):  # fmt: skip
         answer = await decide(browser, device, "allow", headers=headers)
         assert answer.status_code == 303
         assert answer.headers["location"].startswith("/login?")
