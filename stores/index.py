@@ -45,8 +45,6 @@ class IndexBatch:
 class StoredIndex(Protocol):
     """Derived store. Reads from any thread, everything else from the writer's."""
 
-    name: str
-
     @property
     def erasable(self) -> int:
         """Removed or replaced records with text on disk; `compact` erases them."""

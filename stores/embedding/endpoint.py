@@ -5,7 +5,6 @@ import json
 import random
 import threading
 import time
-from dataclasses import dataclass
 from typing import Final
 
 import httpx2
@@ -25,23 +24,11 @@ _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    status: int
-    retry_after: str | None
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Setback:
-    what: str
-    remediation: str
-    passing: bool = False
-    """Another try may help."""
-    pause_s: float | None = None
-
-
-_CLOSED = _Setback("the embedder is closed", "The server is stopping; start it again.")
+class _Setback(Exception):
+    def __init__(self, what: str, remediation: str, *, passing: bool = False, pause_s: float | None = None) -> None:
+        self.what, self.remediation, self.pause_s = what, remediation, pause_s
+        self.passing = passing
+        """Another try may help."""
 
 
 class Endpoint:
@@ -65,14 +52,14 @@ class Endpoint:
         deadline = time.monotonic() + budget_s if budget_s is not None else None
         tries = 0
         while True:
-            outcome = self._try(body, self._limit(deadline))
-            if not isinstance(outcome, _Setback):
-                return outcome
-            tries += 1
-            pause_s = _pause(outcome, tries)
-            over = deadline is not None and time.monotonic() + pause_s >= deadline
-            if not outcome.passing or tries > self._max_retries or over or pause_s > LONGEST_PAUSE_S:
-                raise self.failure(outcome.what, outcome.remediation, tries)
+            try:
+                return self._answer(body, self._limit(deadline))
+            except _Setback as setback:
+                tries += 1
+                pause_s = _pause(setback, tries)
+                over = deadline is not None and time.monotonic() + pause_s >= deadline
+                if not setback.passing or tries > self._max_retries or over or pause_s > LONGEST_PAUSE_S:
+                    raise self.failure(setback.what, setback.remediation, tries) from None
             self._closing.wait(pause_s)
 
     def failure(self, what: str, remediation: str, tries: int = 1) -> EmbeddingFailed:
@@ -96,25 +83,32 @@ class Endpoint:
             return self._timeout_s
         return max(min(self._timeout_s, deadline - time.monotonic()), 0.001)
 
-    def _try(self, body: JsonObject, limit_s: float) -> JsonObject | _Setback:
+    def _answer(self, body: JsonObject, limit_s: float) -> JsonObject:
+        closed = _Setback("the embedder is closed", "The server is stopping; start it again.")
         if self._closing.is_set():
-            return _CLOSED
+            raise closed
         try:
-            answer = self._send(body, limit_s)
-        except httpx2.TimeoutException:
-            return self._too_slow(limit_s)
+            status, retry_after, received = self._send(body, limit_s)
+        except (httpx2.TimeoutException, TimeoutError):
+            raise _Setback(f"no answer within {limit_s:.3g} s", _TOO_SLOW, passing=True) from None
         except RuntimeError:  # the client was closed under us
             if not self._closing.is_set():
                 raise
-            return _CLOSED
+            raise closed from None
         except httpx2.RequestError as error:
             what = f"no connection ({type(error).__name__}: {str(error)[:200]})"
-            return _Setback(what, "Start the server, or correct ENGRAIN_EMBEDDING_BASE_URL.", passing=True)
-        if answer is None:
-            return self._too_slow(limit_s)
-        return self._judged(answer)
+            raise _Setback(what, "Start the server, or correct ENGRAIN_EMBEDDING_BASE_URL.", passing=True) from None
+        if status != 200:
+            raise self._refusal(status, retry_after, received)
+        try:
+            parsed = from_json(received)
+        except ValueError:
+            raise _Setback("the answer is not JSON", _CHECK_URL) from None
+        if not isinstance(parsed, dict):
+            raise _Setback("the answer is not a JSON object", _CHECK_URL)
+        return parsed
 
-    def _send(self, body: JsonObject, limit_s: float) -> _Answer | None:
+    def _send(self, body: JsonObject, limit_s: float) -> tuple[int, str | None, bytes]:
         ends = time.monotonic() + limit_s
         received = bytearray()
         with self._client.stream("POST", self._url, json=body, timeout=limit_s) as response:
@@ -122,38 +116,24 @@ class Endpoint:
             for chunk in response.iter_bytes():
                 received += chunk
                 if time.monotonic() > ends:
-                    return None
+                    raise TimeoutError
                 if len(received) > LARGEST_ANSWER:
                     break
-        return _Answer(response.status_code, response.headers.get("Retry-After"), bytes(received))
+        return response.status_code, response.headers.get("Retry-After"), bytes(received)
 
-    def _too_slow(self, limit_s: float) -> _Setback:
-        return _Setback(f"no answer within {limit_s:.3g} s", _TOO_SLOW, passing=True)
-
-    def _judged(self, answer: _Answer) -> JsonObject | _Setback:
-        if answer.status == 200:
-            return self._parsed(answer)
-        if answer.status in (401, 403):  # such answers like to quote the key
-            return _Setback(
-                f"HTTP {answer.status}, the key was refused", "Set ENGRAIN_EMBEDDING_API_KEY to a valid key."
-            )
+    def _refusal(self, status: int, retry_after: str | None, body: bytes) -> _Setback:
+        if status in (401, 403):  # such answers like to quote the key
+            return _Setback(f"HTTP {status}, the key was refused", "Set ENGRAIN_EMBEDDING_API_KEY to a valid key.")
         # Redacted before truncation, or the beginning of the key could remain at the cut.
-        words = " ".join(self._redacted(_explanation(answer.body)).split())[:200]
-        what = f"HTTP {answer.status}: {words}" if words else f"HTTP {answer.status}"
-        if answer.status in _RETRIED:
-            pause_s = _asked_pause(answer.retry_after)
+        words = " ".join(self._redacted(_explanation(body)).split())[:200]
+        what = f"HTTP {status}: {words}" if words else f"HTTP {status}"
+        if status in _RETRIED:
+            pause_s = _asked_pause(retry_after)
             return _Setback(what, "Wait for the server to recover, or use another.", passing=True, pause_s=pause_s)
-        if answer.status == 404:
+        if status == 404:
             pull = f"Run `ollama pull {self._model}` where Ollama runs, or set" if self._provider == "ollama" else "Set"
             return _Setback(what, f"{pull} ENGRAIN_EMBEDDING_MODEL to a model that this server offers. {_CHECK_URL}")
         return _Setback(what, f"Check the model's name and dimension. {_CHECK_URL}")
-
-    def _parsed(self, answer: _Answer) -> JsonObject | _Setback:
-        try:
-            parsed = from_json(answer.body)
-        except ValueError:
-            return _Setback("the answer is not JSON", _CHECK_URL)
-        return parsed if isinstance(parsed, dict) else _Setback("the answer is not a JSON object", _CHECK_URL)
 
     def _redacted(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text

@@ -10,12 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.embedding.embedder import Passage
-from stores.embedding.passages import split_passages
-from stores.embedding.session import OnDemand, open_session
-from stores.embedding.shipped import LATE_MODEL_FILE, SHA256, load_tokenizer
-from stores.embedding.wordpiece import PASSAGE_TOKENS
-from stores.embedding.workers import Workers
+from stores.embedding.session import ShippedModel
+from stores.embedding.shipped import LATE_MODEL_FILE, SHA256
 
 QUESTION_MARKER: Final = 1
 PASSAGE_MARKER: Final = 2
@@ -31,38 +27,24 @@ _MIDDLES = ((np.arange(_STEPS) - (_STEPS - 1) / 2) * (2 * _REACH / _STEPS)).asty
 _PAIRS = np.stack([np.tile(_MIDDLES, _STEPS), np.repeat(_MIDDLES, _STEPS)], axis=1).view(np.uint64).ravel()
 
 
-class _Encoder:
-    def __init__(self) -> None:
-        self.tokenizer = load_tokenizer()
-        self._session = open_session(LATE_MODEL_FILE)
-
-    def vectors(self, text: str, marker: int) -> NDArray[np.float32]:
-        # No query augmentation with [MASK], as ColBERT does it: with this export it lowered recall from .79 to .40.
-        first, *rest = self.tokenizer.model_input(text)
-        (vectors,) = self._session.run(None, {"input_ids": np.array([[first, marker, *rest]], np.int64)})
-        unit: NDArray[np.float32] = vectors[0]
-        return unit
-
-
-class LateEncoder:
+class LateEncoder(ShippedModel):
     """answerai-colbert-small-v1, loaded on first use; reads at most 254 tokens. Thread-safe."""
 
+    file = LATE_MODEL_FILE
+    output = "vectors"
     model = f"answerai-colbert-small-v1-int8-128@{SHA256[LATE_MODEL_FILE][:12]}"
     width = _DIMENSION // 2
     """Bytes per passage token: two 4-bit numbers each."""
     dimension = _DIMENSION
 
-    def __init__(self, workers: Workers | None = None) -> None:
-        self._encoder = OnDemand(_Encoder)
-        self._workers = workers or Workers(1)
-
     def encode_question(self, text: str) -> NDArray[np.float32]:
         """Return unit vectors, (tokens, dimension), or raise EmbeddingFailed."""
-        return self._encoder.get().vectors(text, QUESTION_MARKER)
+        # No query augmentation with [MASK], as ColBERT does it: with this export it lowered recall from .79 to .40.
+        return self._run(text, QUESTION_MARKER)
 
     def encode_passage(self, text: str) -> NDArray[np.int8]:
         """Return quantised vectors, (tokens, width), or raise EmbeddingFailed. Takes twice as long as MiniLM."""
-        return packed(self._encoder.get().vectors(text, PASSAGE_MARKER))
+        return packed(self._run(text, PASSAGE_MARKER))
 
     @property
     def at_once(self) -> int:
@@ -71,12 +53,6 @@ class LateEncoder:
     def encode_passages(self, texts: Sequence[str]) -> list[NDArray[np.int8] | None]:
         """Encode in parallel until a search arrives; None for what failed or was not begun."""
         return self._workers.map_until_search(self.encode_passage, texts)
-
-    def split(self, text: str) -> list[Passage]:
-        return split_passages(text, self._encoder.get().tokenizer, limit=PASSAGE_TOKENS)
-
-    def close(self) -> None:
-        self._encoder.close()
 
 
 def packed(vectors: NDArray[np.float32]) -> NDArray[np.int8]:

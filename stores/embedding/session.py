@@ -1,17 +1,21 @@
-"""Single-threaded onnxruntime sessions of the shipped models."""
+"""Models that ship with Engrain, run by onnxruntime on the CPU with one thread for each text."""
 
 import os
 import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
-from stores.embedding.embedder import EmbeddingFailed
-from stores.embedding.shipped import shipped_file
+import numpy as np
+
+from stores.embedding.embedder import EmbeddingFailed, Passage
+from stores.embedding.passages import split_passages
+from stores.embedding.shipped import load_tokenizer, shipped_file
+from stores.embedding.wordpiece import PASSAGE_TOKENS
+from stores.embedding.workers import Workers
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-Model = TypeVar("Model")
+    from stores.embedding.embedder import Vectors
 
 
 def open_session(name: str) -> "InferenceSession":
@@ -39,28 +43,39 @@ def open_session(name: str) -> "InferenceSession":
         )
 
 
-class OnDemand(Generic[Model]):
-    """Lazy loading of a model, once and thread-safe."""
+class ShippedModel:
+    """Loaded on first use, once. Thread-safe."""
 
-    def __init__(self, load: Callable[[], Model]) -> None:
-        self._load = load
+    file: ClassVar[str]
+    output: ClassVar[str]
+
+    def __init__(self, workers: Workers | None = None) -> None:
+        self._workers = workers or Workers(1)
         self._lock = threading.Lock()
-        self._model: Model | None = None
-        self.closed = False
+        self._session: InferenceSession | None = None
+        self._is_closed = False
 
-    def get(self) -> Model:
-        """Return the model, loading it first; EmbeddingFailed if it cannot be loaded, or was closed."""
-        model = self._model
-        if model is not None:
-            return model
-        with self._lock:
-            if self.closed:
-                raise EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")
-            if self._model is None:
-                self._model = self._load()
-            return self._model
+    def split(self, text: str) -> list[Passage]:
+        """Divide into passages of at most 256 tokens, special ones included."""
+        return split_passages(text, load_tokenizer(), limit=PASSAGE_TOKENS)
 
     def close(self) -> None:
         with self._lock:
-            self.closed = True
-            self._model = None
+            self._is_closed, self._session = True, None
+
+    def _run(self, text: str, *markers: int) -> "Vectors":
+        # One text per run: activations are quantised by the range of the whole batch, so a vector would depend on the
+        # texts beside it. Batches were measured to be no faster.
+        session = self._session or self._loaded()
+        first, *rest = load_tokenizer().model_input(text)
+        (found,) = session.run([self.output], {"input_ids": np.array([[first, *markers, *rest]], np.int64)})
+        vectors: Vectors = found[0]
+        return vectors
+
+    def _loaded(self) -> "InferenceSession":
+        with self._lock:
+            if self._is_closed:
+                raise EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")
+            if self._session is None:
+                self._session = open_session(self.file)
+            return self._session

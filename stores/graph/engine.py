@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
@@ -91,18 +90,3 @@ class Session:
     def close(self) -> None:
         self._prepared.clear()
         self._connection.close()
-
-
-class Database:
-    def __init__(self, path: Path, engine: Engine, pool_mb: int) -> None:
-        self._module = load_engine(engine)
-        self._engine: Engine = engine
-        self.pool_mb = pool_mb
-        self._database = self._module.Database(str(path), **database_options(engine, pool_mb))
-
-    def session(self) -> Session:
-        """Close it before the database."""
-        return Session(self._module, self._database, self._engine)
-
-    def close(self) -> None:
-        self._database.close()

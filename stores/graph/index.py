@@ -32,9 +32,19 @@ MEMORY_MB = 128
 class GraphIndex:
     """Graph on disk, with one writing thread and any number of readers."""
 
-    name = "graph"
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        engine: Engine = "ladybug",
+        buffer_pool_mb: int = 64,
+        clock: Clock = utc_now,
+        room: Room | None = None,
+    ) -> None:
+        """Open or create the graph in a folder of its own. Graphs share a room for copies.
 
-    def __init__(self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Clock, room: Room) -> None:
+        RuntimeError if it is open already or unreadable, InvalidSetting if the other engine is loaded.
+        """
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
@@ -43,28 +53,12 @@ class GraphIndex:
         self._transactions = 0
         self._records = 0
         self._worth_counting = True
-        folder.mkdir(parents=True, exist_ok=True)
-        remove_strangers(folder, self._path)
-        self._sessions = Sessions(self._path, engine, buffer_pool_mb)
-        self._cache = GraphCache(room, self._count, self._export)
-
-    @classmethod
-    def open(
-        cls,
-        folder: Path,
-        *,
-        engine: Engine = "ladybug",
-        buffer_pool_mb: int = 64,
-        clock: Clock = utc_now,
-        room: Room | None = None,
-    ) -> "GraphIndex":
-        """Open or create the graph in a folder of its own. Graphs share a room for copies.
-
-        RuntimeError if it is open already or unreadable, InvalidSetting if the other engine is loaded.
-        """
+        self._cache = GraphCache(room or Room(MEMORY_MB * MIB), self._count, self._export)
         claim(folder)
         try:
-            return cls(folder, engine, buffer_pool_mb, clock, room or Room(MEMORY_MB * MIB))
+            folder.mkdir(parents=True, exist_ok=True)
+            remove_strangers(folder, self._path)
+            self._sessions = Sessions(self._path, engine, buffer_pool_mb)
         except BaseException:
             release(folder)
             raise
@@ -88,11 +82,6 @@ class GraphIndex:
         with self._reading() as session:
             return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
 
-    def dangling(self) -> int:
-        """Count the relations with an absent end."""
-        with self._reading() as session:
-            return int(session.rows(schema.COUNT_DANGLING)[0][0])
-
     def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
         """Return the neighbours of each id, per id the latest `valid_at` first.
 
@@ -100,12 +89,6 @@ class GraphIndex:
         """
         around = self._hop(ids, query)
         return [neighbour for found in around.values() for neighbour in found[: query.limit_per_id]]
-
-    def walk(
-        self, entity_id: str, *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP, most_around: int | None = None
-    ) -> Walk:
-        """Visit at most `cap` entities within one to three edges, nearest first."""
-        return self.walks((entity_id,), depth=depth, query=query, cap=cap, most_around=most_around)[entity_id]
 
     def walks(
         self,
@@ -116,7 +99,10 @@ class GraphIndex:
         cap: int = WALK_CAP,
         most_around: int | None = None,
     ) -> dict[str, Walk]:
-        """Walk from several entities, each with at most `most_around` look-ups; return the walks by their start."""
+        """Walk from entities, each to at most `cap` others within one to three edges, nearest first; return by start.
+
+        Each walk takes at most `most_around` look-ups.
+        """
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
         copy = self._cache.get() if depth > 1 else None
@@ -203,8 +189,10 @@ class GraphIndex:
                 return
             self._closed = True
             try:
-                self._sessions.close(checkpoint=self._transactions > 0)
+                if self._transactions:
+                    self._sessions.writer.command("CHECKPOINT")
             finally:
+                self._sessions.close()
                 release(self._folder)
 
     def _counts(self) -> list[list[Any]]:

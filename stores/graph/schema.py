@@ -73,7 +73,6 @@ CREATE_EDGES = (
 CONTENTS = f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.revision AS revision"
 _LIVE_EDGE = f"MATCH (a:Entity)-[r:Relation]->(b:Entity) WHERE r.visibility <> '{BURIED}'"
 RELATION_IDS = f"{_LIVE_EDGE} AND a.visibility <> '{BURIED}' AND b.visibility <> '{BURIED}' RETURN r.id AS id"
-COUNT_DANGLING = f"{_LIVE_EDGE} AND (a.visibility = '{BURIED}' OR b.visibility = '{BURIED}') RETURN count(*)"
 COUNT_ENTITIES = f"MATCH (e:Entity) RETURN count(*), sum(CASE WHEN e.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
 COUNT_EDGES = (
     f"MATCH (:Entity)-[r:Relation]->(:Entity) "

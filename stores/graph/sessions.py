@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from queue import LifoQueue
 
-from stores.graph.engine import Database, Engine, Session
+from stores.graph.engine import Engine, Session, database_options, load_engine
 from stores.graph.files import pool_for
 from stores.graph.schema import TABLES
 
@@ -18,13 +18,16 @@ class Sessions:
     def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
         self._path = path
         self._engine: Engine = engine
+        self._module = load_engine(engine)
         self._floor_mb = floor_mb
         self._open()
 
     def _open(self) -> None:
-        self._database = Database(self._path, self._engine, pool_for(self._path, self._floor_mb))
+        self._pool_mb = pool_for(self._path, self._floor_mb)
+        options = database_options(self._engine, self._pool_mb)
+        self._database = self._module.Database(str(self._path), **options)
         try:
-            self.writer = self._database.session()
+            self.writer = self._session()
             for statement in TABLES:
                 self.writer.command(statement)
         except BaseException:
@@ -40,7 +43,7 @@ class Sessions:
         session = self._readers.get()
         try:
             if session is None:
-                session = self._database.session()
+                session = self._session()
             yield session
         except BaseException:
             if session is not None:
@@ -51,29 +54,28 @@ class Sessions:
 
     def renew_writer(self) -> None:
         self.writer.close()
-        self.writer = self._database.session()
+        self.writer = self._session()
 
     def grow_pool(self) -> None:
         """Reopen with a larger buffer pool where the file has outgrown it."""
-        if pool_for(self._path, self._floor_mb) > 2 * self._database.pool_mb:
+        if pool_for(self._path, self._floor_mb) > 2 * self._pool_mb:
             self.reopen(lambda: None)
 
     def reopen(self, replace: Callable[[], None]) -> None:
         """Close everything, let the caller replace the file, and open it again."""
         try:
-            self.close(checkpoint=False)
+            self.close()
             replace()
         finally:
             self._open()
 
-    def close(self, *, checkpoint: bool) -> None:
-        try:
-            if checkpoint:
-                self.writer.command("CHECKPOINT")
-        finally:
-            while not self._readers.empty():
-                reader = self._readers.get()
-                if reader is not None:
-                    reader.close()
-            self.writer.close()
-            self._database.close()
+    def close(self) -> None:
+        while not self._readers.empty():
+            reader = self._readers.get()
+            if reader is not None:
+                reader.close()
+        self.writer.close()
+        self._database.close()
+
+    def _session(self) -> Session:
+        return Session(self._module, self._database, self._engine)

@@ -6,6 +6,7 @@ from typing import Literal
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch, Item
+from stores.indexer.options import IndexerOptions
 from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position
 
@@ -37,11 +38,11 @@ def reading() -> Iterator[None]:
 class Feed:
     """Thread-safe."""
 
-    def __init__(self, ledger: Ledger, organization_id: str, *, batch_changes: int, batch_characters: int) -> None:
+    def __init__(self, ledger: Ledger, organization_id: str, options: IndexerOptions) -> None:
         self._ledger = ledger
         self.organization_id = organization_id
-        self._limit = batch_changes
-        self._characters = batch_characters
+        self._limit = options.batch_changes
+        self._characters = options.batch_characters
 
     def origin(self) -> Position:
         return Position(self._ledger.feed.epoch, 0, "")

@@ -25,7 +25,7 @@ class LexicalAdapter(FeedAdapter[LexicalIndex]):
     name: IndexName = "lexical"
 
     def open_index(self, folder: Path, *, clean: bool) -> LexicalIndex:
-        return LexicalIndex.open(folder)
+        return LexicalIndex(folder)
 
     def load(self, index: LexicalIndex, around: Surroundings, admit: Admit) -> None:
         with around.ledger.feed.snapshot(around.organization_id) as snapshot:
@@ -46,7 +46,7 @@ class GraphAdapter(FeedAdapter[GraphIndex]):
         """Open; after an unclean stop a child process tries first: opening may abort it."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
-        return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
+        return GraphIndex(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def load(self, index: GraphIndex, around: Surroundings, admit: Admit) -> None:
         """Load in bulk, or page by page where a record stops that."""

@@ -137,7 +137,7 @@ class Indexer:
             waiting = asyncio.wrap_future(self._wait(organization, sequence, record_ids))
             return await asyncio.wait_for(waiting, timeout_s)
         except TimeoutError:
-            return organization.without(sequence, record_ids)
+            return organization.missing(sequence, record_ids)[0]
         finally:
             organization.let_go()
 

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -54,61 +54,41 @@ class Shared:
     progressed: Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
-    names: tuple[str, ...]
-    hopeful: bool
-    """One of them will hold it soon."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Waiter:
-    sequence: int
-    record_ids: Sequence[str]
-    done: "Future[list[str]]"
-
-
 class Waits:
-    """Waiters for writes, as futures. The result names the indexes without the write."""
+    """Waiters for writes, as futures. The result names the indexes without the write. Thread-safe."""
 
-    def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
+    def __init__(self, missing: Callable[[int, Sequence[str]], tuple[list[str], bool]]) -> None:
         self._missing = missing
-        self._lock = threading.Lock()
-        self._waiters: list[Waiter] = []
+        self._waiters: dict[Future[list[str]], tuple[int, Sequence[str]]] = {}
         self._over = False
 
     def __len__(self) -> int:
         return len(self._waiters)
 
     def add(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
-        waiter = Waiter(sequence, record_ids, Future())
-        with self._lock:
-            self._waiters.append(waiter)
-        self._settle(waiter)
-        return waiter.done
+        done: Future[list[str]] = Future()
+        self._waiters[done] = sequence, record_ids
+        self._settle(done, sequence, record_ids)
+        return done
 
     def review(self) -> None:
         """Answer those whose write is indexed, or will not be."""
-        with self._lock:
-            waiters = list(self._waiters)
-        for waiter in waiters:
-            self._settle(waiter)
+        for done, (sequence, record_ids) in self._waiters.copy().items():
+            self._settle(done, sequence, record_ids)
 
     def end(self) -> None:
         """Answer all, and later ones at once."""
         self._over = True
         self.review()
 
-    def _settle(self, waiter: Waiter) -> None:
-        missing = self._missing(waiter.sequence, waiter.record_ids)
-        if missing.hopeful and not waiter.done.done() and not self._over:
+    def _settle(self, done: "Future[list[str]]", sequence: int, record_ids: Sequence[str]) -> None:
+        names, is_hopeful = self._missing(sequence, record_ids)
+        if is_hopeful and not done.done() and not self._over:
             return
-        with self._lock:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+        self._waiters.pop(done, None)
         # It may be cancelled, or answered by another thread.
         with suppress(InvalidStateError):
-            waiter.done.set_result(list(missing.names))
+            done.set_result(names)
 
 
 class OpenOrganization:
@@ -118,16 +98,12 @@ class OpenOrganization:
         self.id = organization_id
         self._shared = shared
         self._files = files
-        options = shared.options
-        feed = Feed(
-            shared.ledger, organization_id,
-            batch_changes=options.batch_changes, batch_characters=options.batch_characters,
-        )  # fmt: skip
+        options, feed = shared.options, Feed(shared.ledger, organization_id, shared.options)
         around = Surroundings(
             organization_id, shared.ledger, feed, files, options, shared.builders, files.mark_open(), shared.clock,
             progressed=self._progressed, hurried=lambda: len(self.waits) > 0,
         )  # fmt: skip
-        self.waits = Waits(self._missing)
+        self.waits = Waits(self.missing)
         self.lexical = Lane(LexicalAdapter(), around)
         self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
         self.vectors = (
@@ -203,16 +179,18 @@ class OpenOrganization:
                 lane.wake()
         return waiting
 
-    def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        return not any(not lane.contains(sequence, record_ids) and lane.waitable for lane in self.lanes)
+    def applied(self, sequence: int, record_ids: Sequence[str] = ()) -> bool:
+        return not self.missing(sequence, record_ids)[1]
+
+    def missing(self, sequence: int, record_ids: Sequence[str]) -> tuple[list[str], bool]:
+        """Return the indexes without a write, and whether one of them will hold it soon."""
+        without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]
+        return [lane.name for lane in without], any(lane.waitable for lane in without)
 
     def watermark(self) -> int:
         """Return the sequence number up to which every healthy index is complete."""
         marks = [lane.status(self.head).watermark for lane in self.lanes if lane.waitable]
         return min(marks, default=0)
-
-    def without(self, sequence: int, record_ids: Sequence[str]) -> list[str]:
-        return list(self._missing(sequence, record_ids).names)
 
     def status(self) -> list[IndexStatus]:
         return [lane.status(self.head) for lane in self.lanes]
@@ -266,10 +244,6 @@ class OpenOrganization:
         if turns is None or "vectors" not in marks:
             return closing
         return replace(closing, model=turns.embedder.model, tokens=turns.token_label)
-
-    def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
-        without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]
-        return Missing(tuple(lane.name for lane in without), any(lane.waitable for lane in without))
 
     def _progressed(self) -> None:
         self.waits.review()

@@ -29,10 +29,6 @@ class Registry:
         with self._changed:
             return self._open.get(organization_id) or self._leaving.get(organization_id)
 
-    def all(self) -> list[OpenOrganization]:
-        with self._changed:
-            return list(self._open.values())
-
     def known(self) -> list[OpenOrganization]:
         with self._changed:
             return [*self._open.values(), *self._leaving.values()]

@@ -92,11 +92,12 @@ class Supervisor:
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
         with self._lock:
             known = {each: (what.head, what.closing) for each, what in self._known.items()}
-        lines: list[IndexStatus] = []
-        for each, (head, closing) in known.items():
-            if each not in opened:
-                lines += [self._closed_line(each, name, head, closing) for name in self.expected]
-        return lines
+        return [
+            self._closed_line(each, name, head, closing)
+            for each, (head, closing) in known.items()
+            if each not in opened
+            for name in self.expected
+        ]
 
     def watermarks(self) -> dict[str, int]:
         """Return the lowest watermark of each organization with complete indexes."""
@@ -112,22 +113,24 @@ class Supervisor:
 
     def _closed_line(self, organization_id: str, name: IndexName, head: int, closing: Closing | None) -> IndexStatus:
         mark = (closing.watermarks.get(name) if closing is not None else None) or Watermark(0)
-        is_other = self._other_model(closing) if name == "vectors" else name == "lexical" and self._other_words(closing)
-        is_whole = mark.complete and not is_other
-        pending = mark.pending(head) if is_whole else head
+        pending = mark.pending(head) if name in self._usable(closing) else head
         # An organization without any change lacks nothing.
         state: State = "catching_up" if pending else "ready"
         return IndexStatus(organization_id, name, state, mark.sequence, pending, refused=mark.refused)
 
-    def _other_model(self, closing: Closing | None) -> bool:
+    def _usable(self, closing: Closing | None) -> dict[str, Watermark]:
+        """Return the watermarks of the indexes that need no rebuild."""
+        if closing is None:
+            return {}
+        found = {name: mark for name, mark in closing.watermarks.items() if mark.complete}
+        if closing.words != layout():
+            found.pop("lexical", None)
         turns = self._shared.turns
-        if turns is None or closing is None:
-            return False
-        model, tokens = turns.embedder.model, turns.token_label
-        return closing.model != model or bool(tokens and closing.tokens != tokens)
-
-    def _other_words(self, closing: Closing | None) -> bool:
-        return closing is not None and closing.words != layout()
+        if turns is not None and (
+            closing.model != turns.embedder.model or turns.token_label not in ("", closing.tokens)
+        ):
+            found.pop("vectors", None)
+        return found
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -149,7 +152,7 @@ class Supervisor:
         self._registry.close_surplus(self._note_closed)
         self._open_wanted()
         self._open_behind()
-        for each in self._registry.all():
+        for each in self._registry.known():
             self._look_at(each)
 
     def _survey(self) -> None:
@@ -175,15 +178,11 @@ class Supervisor:
                     self._note_behind(each.id)
 
     def _is_behind(self, known: Known) -> bool:
-        closing = known.closing
-        if closing is None or closing.epoch != self._shared.ledger.feed.epoch:
+        if known.closing is None or known.closing.epoch != self._shared.ledger.feed.epoch:
             return True
-        if self._other_model(closing) or self._other_words(closing):
-            return True
-        marks = closing.watermarks
+        marks = self._usable(known.closing)
         return any(
-            name not in marks or not marks[name].complete or marks[name].erasable or marks[name].sequence != known.head
-            for name in self.expected
+            name not in marks or marks[name].erasable or marks[name].sequence != known.head for name in self.expected
         )
 
     def _note_closed(self, organization: OpenOrganization) -> None:

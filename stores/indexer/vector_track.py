@@ -56,7 +56,7 @@ class VectorAdapter:
         with _reaching_model():
             embedder = self._worker.embedder
             dimension = embedder.dimension
-        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, room=self._room)
+        index = VectorIndex(folder, model=embedder.model, dimension=dimension, room=self._room)
         late = self._worker.late
         if late is None:
             # Deleted records would stay in it.

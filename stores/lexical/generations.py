@@ -1,53 +1,48 @@
-"""Files of the lexical index: a folder per generation, replaced atomically."""
+"""Files of the lexical index: a folder per generation. The highest one of the present format is valid."""
 
 import os
-import re
 import shutil
 from pathlib import Path
 
 from stores.folder import sync_folder
+from stores.lexical.schema import FORMAT
 
 _BUILDING = "building"
 
 
-class Generations:
-    """The highest generation of the present format is valid."""
+def current(folder: Path) -> Path:
+    """Return the valid generation, creating it where needed; remove everything else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    newest = _path(folder, max(_numbers(folder), default=1))
+    for entry in folder.iterdir():
+        if entry != newest:
+            _remove(entry)
+    newest.mkdir(exist_ok=True)
+    return newest
 
-    def __init__(self, folder: Path, format_name: str) -> None:
-        self._folder = folder
-        self._name = re.compile(rf"{format_name}-(\d+)")
-        self._format = format_name
 
-    def current(self) -> Path:
-        """Return the valid generation, creating it where needed; remove everything else."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        numbers = self._numbers()
-        newest = self._path(max(numbers, default=1))
-        for entry in self._folder.iterdir():
-            if entry != newest:
-                _remove(entry)
-        newest.mkdir(exist_ok=True)
-        return newest
+def start(folder: Path) -> Path:
+    building = folder / _BUILDING
+    _remove(building)
+    building.mkdir()
+    return building
 
-    def start(self) -> Path:
-        building = self._folder / _BUILDING
-        _remove(building)
-        building.mkdir()
-        return building
 
-    def adopt(self) -> Path:
-        """Make the built generation the valid one, durably."""
-        adopted = self._path(max(self._numbers(), default=0) + 1)
-        os.rename(self._folder / _BUILDING, adopted)
-        sync_folder(self._folder)
-        return adopted
+def adopt(folder: Path) -> Path:
+    """Make the built generation the valid one, durably."""
+    adopted = _path(folder, max(_numbers(folder), default=0) + 1)
+    os.rename(folder / _BUILDING, adopted)
+    sync_folder(folder)
+    return adopted
 
-    def _numbers(self) -> list[int]:
-        matches = (self._name.fullmatch(entry.name) for entry in self._folder.iterdir())
-        return [int(match.group(1)) for match in matches if match]
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{self._format}-{number}"
+def _numbers(folder: Path) -> list[int]:
+    numbers = (entry.name.removeprefix(f"{FORMAT}-") for entry in folder.glob(f"{FORMAT}-*"))
+    return [int(number) for number in numbers if number.isdecimal()]
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{FORMAT}-{number}"
 
 
 def _remove(path: Path) -> None:

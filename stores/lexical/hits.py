@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from tantivy import DocAddress, Document, Occur, Query, Schema, Searcher
+from tantivy import DocAddress, Document, Query, Schema, Searcher
 
 from stores.lexical.lengths import Lengths, Norms, Part, rescored
-from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters, phrase
+from stores.lexical.queries import Plan, any_of, covering, filters
 from stores.lexical.results import Numbers
-from stores.lexical.schema import HAPPENED, LENGTHS, Field
+from stores.lexical.schema import LENGTHS, Field
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
 
@@ -62,28 +62,6 @@ def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, flo
     found = searcher.search(query, limit=limit, count=False).hits
     keys = keys_of(searcher, [address for _, address in found])
     return dict(zip(keys, [score for score, _ in found], strict=True))
-
-
-def happened(
-    searcher: Searcher, schema: Schema, keys: Collection[int], spans: Sequence[tuple[int, int]]
-) -> Iterator[int]:
-    """Yield the keys of records whose time meets one of the spans, in microseconds."""
-    query = any_of_numbers(schema, "key", keys)
-    addresses = [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
-    # For few records, columns are faster than a range query.
-    columns = (searcher.fast_field_values(name, addresses) for name in ("key", *HAPPENED))
-    for key, first, last in zip(*columns, strict=True):
-        if first is not None and any(first < end and start <= last for start, end in spans):
-            yield int(key)
-
-
-def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Collection[str]) -> Iterator[int]:
-    if question.words and record_ids:
-        said = Query.boolean_query([
-            (Occur.Must, phrase(schema, question.words)),
-            (Occur.Must, any_of(schema, "id", record_ids)),
-        ])  # fmt: skip
-        yield from scores_by_key(searcher, said, len(record_ids))
 
 
 def records_of(searcher: Searcher) -> Iterator[Document]:

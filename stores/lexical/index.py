@@ -1,33 +1,21 @@
 """Lexical index of one organization."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
 from stores.clock import microseconds
 from stores.index import IndexBatch
-from stores.lexical import queries, schema
-from stores.lexical.generations import Generations
-from stores.lexical.hits import (
-    MOST_HELD,
-    NO_HITS,
-    Holding,
-    Scored,
-    happened,
-    keys_of,
-    records_of,
-    saying,
-    scores_by_key,
-)
+from stores.lexical import generations, queries, schema
+from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, keys_of, records_of, scores_by_key
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import Plan
 from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
-from stores.lexical.schema import Progress, key_of, layout
+from stores.lexical.schema import Progress, key_of
 from stores.lexical.visible_stats import VisibleStats, VisibleStatsCache
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
@@ -47,10 +35,9 @@ _MOST_JOINED = 20_000
 class LexicalIndex:
     """One writer. Reads from any thread, everything else from the writer's."""
 
-    name = "lexical"
-
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+    def __init__(self, folder: Path) -> None:
+        """Open or create the index; one of another format is discarded."""
+        self._folder = folder.absolute()
         self._schema = schema.build_schema()
         self._progress = Progress(None, 0, 0)
         self._is_closed = False
@@ -59,12 +46,7 @@ class LexicalIndex:
         self._code = Marked(lambda: self._columns(schema.CODE, "key")[0])
         self._searcher: Searcher
         self._stats_cache = VisibleStatsCache(self._schema)
-        self._adopt(generations.current())
-
-    @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Open or create the index; one of another format is discarded."""
-        return cls(Generations(folder.absolute(), layout()))
+        self._adopt(generations.current(self._folder))
 
     @property
     def erasable(self) -> int:
@@ -159,9 +141,11 @@ class LexicalIndex:
     def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
         """Return the records that hold the whole question as a phrase."""
         by_key = {key_of(record_id): record_id for record_id in record_ids}
-        if found.question is None:
+        if found.question is None or not found.question.words or not by_key:
             return set()
-        return {by_key[key] for key in saying(self._searcher, self._schema, found.question, by_key.values())}
+        whole = queries.phrase(self._schema, found.question.words)
+        query = queries.requiring(whole, [queries.any_of(self._schema, "id", by_key.values())])
+        return {by_key[key] for key in scores_by_key(self._searcher, query, len(by_key))}
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
         """Return the question's terms in records of threads that hold the rarest."""
@@ -181,7 +165,12 @@ class LexicalIndex:
         if not by_key or not spans:
             return set()
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        return {by_key[key] for key in happened(self._searcher, self._schema, by_key, asked)}
+        searcher = self._searcher
+        addresses = self._addresses(searcher, by_key)
+        # For few records, columns are faster than a range query.
+        columns = zip(*(searcher.fast_field_values(name, addresses) for name in ("key", *schema.HAPPENED)), strict=True)
+        times = ((int(key or 0), first, last) for key, first, last in columns if first is not None)
+        return {by_key[key] for key, first, last in times if any(first < end and start <= last for start, end in asked)}
 
     def happened_in(
         self,
@@ -201,21 +190,18 @@ class LexicalIndex:
         return list(self._best(searcher, query, limit, by=None if terms else schema.HAPPENED[0]).ids)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
-        found: dict[int, str] = {}
-        unknown: list[int] = []
-        for key in keys:
-            name = self._names.get(key)
-            if name is None:
-                unknown.append(key)
-            else:
-                found[key] = name
-        if unknown:
+        known = {key: self._names.get(key) for key in keys}
+        found = {key: name for key, name in known.items() if name is not None}
+        if unknown := known.keys() - found.keys():
             searcher = self._searcher
-            query = Query.const_score_query(queries.any_of_numbers(self._schema, "key", unknown), 1.0)
-            addresses = [address for _, address in searcher.search(query, limit=len(unknown), count=False).hits]
+            addresses = self._addresses(searcher, unknown)
             keys_found = keys_of(searcher, addresses)
             found |= zip(keys_found, self._ids(searcher, keys_found, addresses), strict=True)
         return found
+
+    def _addresses(self, searcher: Searcher, keys: Collection[int]) -> list[DocAddress]:
+        query = queries.any_of_numbers(self._schema, "key", keys)
+        return [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
 
     def prepare(self) -> None:
         """Merge a small index that was written in many segments: searches take half as long."""
@@ -247,11 +233,11 @@ class LexicalIndex:
         position = self._progress.position
         if position is None:
             return
-        self._copy_into(self._generations.start(), position)
-        adopted = self._generations.adopt()
+        self._copy_into(generations.start(self._folder), position)
+        adopted = generations.adopt(self._folder)
         self._writer.wait_merging_threads()
         self._adopt(adopted)
-        self._generations.current()  # removes the old one
+        generations.current(self._folder)  # removes the old one
 
     def _adopt(self, generation: Path) -> None:
         self._index: Index = schema.open_index(str(generation))

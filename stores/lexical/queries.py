@@ -209,7 +209,7 @@ def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """Match some term and every phrase, by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
     phrases = [phrase(schema, words) for words in question.phrases]
-    return _within(union(terms), [*phrases, *filters(schema, accepted)])
+    return requiring(union(terms), [*phrases, *filters(schema, accepted)])
 
 
 def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
@@ -221,30 +221,30 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
     """Score by the summed idf of a record's terms."""
     held = [Query.const_score_query(_holding(schema, term), term.idf) for term in question.present]
-    return _within(union(held), required)
+    return requiring(union(held), required)
 
 
 def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
     """Score by a bit mask of a record's terms, the first highest, 24 bits."""
     marks = ((term, float(1 << bit)) for bit, term in enumerate(reversed(terms)))
-    return _within(union([Query.const_score_query(_holding(schema, term), mark) for term, mark in marks]), required)
+    return requiring(union([Query.const_score_query(_holding(schema, term), mark) for term, mark in marks]), required)
 
 
 def happening(
     schema: Schema, spans: Iterable[tuple[int, int]], terms: Iterable[Term], required: Iterable[Query]
 ) -> Query:
     first, last = HAPPENED
-    within = [
+    meeting = [
         Query.boolean_query([
             (Occur.Must, Query.range_query(schema, first, FieldType.Integer, upper_bound=end - 1)),
             (Occur.Must, Query.range_query(schema, last, FieldType.Integer, lower_bound=start)),
         ])
         for start, end in spans
     ]  # fmt: skip
-    return _preferring(schema, terms, [union(within), *required])
+    return _preferring(schema, terms, [union(meeting), *required])
 
 
-def _within(scored: Query, required: Iterable[Query]) -> Query:
+def requiring(scored: Query, required: Iterable[Query]) -> Query:
     return Query.boolean_query([(Occur.Must, scored), *((Occur.Must, _unscored(query)) for query in required)])
 
 

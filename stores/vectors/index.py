@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -14,9 +13,6 @@ from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog, Held
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
-
-if TYPE_CHECKING:
-    from stores.vectors.table import PassageTable
 
 MEMORY_MB = 512
 INDEX_FROM = 100_000
@@ -32,31 +28,24 @@ _MOST_REPLACED = 1_000
 class VectorIndex:
     """Passages and vectors, one writer. Searches never wait for it."""
 
-    name = "vectors"
+    def __init__(
+        self, folder: Path, *, model: str, dimension: int, room: Room | None = None, index_from: int = INDEX_FROM
+    ) -> None:
+        """Open or create the index (seconds, the first time), or raise ModelChanged. Indexes share a room."""
+        from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
 
-    def __init__(self, table: "PassageTable", dimension: int, room: Room, index_from: int) -> None:
-        self._table = table
+        self._table = PassageTable.open(folder, model=model, dimension=dimension)
         self._dimension = dimension
-        self._room = room
+        self._room = room or Room(MEMORY_MB * 1_000_000)
         self._index_from = index_from
         self._writing = threading.RLock()
-        self._catalog: Catalog = table.catalog()
+        self._catalog: Catalog = self._table.catalog()
         self._validity = self._catalog.validity()
         self._matrix: Matrix | None = None
         self._dropped = False
         self._load_s = self._not_before = 0.0
         self.tokens: TokenStore | None = None
         """Closed with the index."""
-
-    @classmethod
-    def open(
-        cls, folder: Path, *, model: str, dimension: int, room: Room | None = None, index_from: int = INDEX_FROM
-    ) -> Self:
-        """Open or create the index (seconds, the first time), or raise ModelChanged. Indexes share a room."""
-        from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
-
-        table = PassageTable.open(folder, model=model, dimension=dimension)
-        return cls(table, dimension, room or Room(MEMORY_MB * 1_000_000), index_from)
 
     def state(self) -> VectorState | None:
         state = self._catalog.state

@@ -271,7 +271,9 @@ def _walks(
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         graph = indexes.graph
         return {
-            side: graph.walk(start_id, depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)
+            side: graph.walks([start_id], depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)[
+                start_id
+            ]
             for side, each in queries.items()
         }
 

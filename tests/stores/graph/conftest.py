@@ -11,6 +11,6 @@ from tests.stores.graph.drafts import ENGINE, NOW
 
 @pytest.fixture
 def graph(tmp_path: Path) -> Iterator[GraphIndex]:
-    index = GraphIndex.open(tmp_path / "graph", engine=ENGINE, clock=lambda: NOW)
+    index = GraphIndex(tmp_path / "graph", engine=ENGINE, clock=lambda: NOW)
     yield index
     index.close()

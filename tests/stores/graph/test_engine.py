@@ -17,7 +17,7 @@ def test_the_other_engine_is_refused_once_one_is_loaded(graph: GraphIndex, tmp_p
     with pytest.raises(InvalidSetting, match="cannot share a process"):
         load_engine(OTHER_ENGINE)
     with pytest.raises(InvalidSetting):
-        GraphIndex.open(tmp_path / "other", engine=OTHER_ENGINE)
+        GraphIndex(tmp_path / "other", engine=OTHER_ENGINE)
     assert OTHER_ENGINE not in sys.modules
 
 

@@ -20,7 +20,7 @@ def test_past_a_limit_the_engine_walks(graph: GraphIndex) -> None:
     spokes = [relation(each, each, "hub", valid_at=NOW - timedelta(hours=at)) for at, each in enumerate(leaves)]
     graph.apply(batch(entities(["hub", *leaves]), spokes))
     assert graph._cache.load()
-    walk = graph.walk("leaf9", depth=2, query=replace(EVERYTHING, limit_per_id=5))
+    walk = graph.walks(["leaf9"], depth=2, query=replace(EVERYTHING, limit_per_id=5))["leaf9"]
     assert walk.capped
     assert len(walk.entities) <= 6
 
@@ -36,25 +36,25 @@ def test_a_batch_during_the_read_is_not_lost(graph: GraphIndex, monkeypatch: pyt
 
     monkeypatch.setattr(graph._cache, "_read", slowly)
     assert not graph._cache.load()
-    assert [each.id for each in graph.walk("a", depth=2, query=EVERYTHING).entities] == ["c"]
+    assert [each.id for each in graph.walks(["a"], depth=2, query=EVERYTHING)["a"].entities] == ["c"]
 
 
 def test_the_least_recently_walked_graph_is_evicted(tmp_path: Path) -> None:
     room = Room(2 * graph_cache.BYTES_PER_ENTITY * 3)
 
     def opened(name: str, size: int) -> GraphIndex:
-        graph = GraphIndex.open(tmp_path / name, engine=ENGINE, clock=lambda: NOW, room=room)
+        graph = GraphIndex(tmp_path / name, engine=ENGINE, clock=lambda: NOW, room=room)
         graph.apply(batch(entities(f"e{number}" for number in range(size))))
         return graph
 
     with closing(opened("a", 3)) as a, closing(opened("b", 3)) as b, closing(opened("c", 3)) as c:
         assert [graph._cache.load() for graph in (a, b)] == [True, True]
-        a.walk("e0", depth=2, query=EVERYTHING)
+        a.walks(["e0"], depth=2, query=EVERYTHING)["e0"]
         assert c._cache.load()
         assert [graph._cache._copy is not None for graph in (a, b, c)] == [True, False, True]
         with closing(opened("d", 7)) as d:
             assert not d._cache.load()
-            assert d.walk("e0", depth=2, query=EVERYTHING).entities == ()
+            assert d.walks(["e0"], depth=2, query=EVERYTHING)["e0"].entities == ()
         a.close()
         assert b._cache.load()
         assert c._cache._copy is not None, "closing gives the memory back"
@@ -68,7 +68,7 @@ def test_where_reading_fails_the_engine_walks(graph: GraphIndex, monkeypatch: py
 
     monkeypatch.setattr(graph._cache, "_read", fail)
     for _ in range(2):
-        assert len(graph.walk("a", depth=3, query=EVERYTHING).entities) == 1
+        assert len(graph.walks(["a"], depth=3, query=EVERYTHING)["a"].entities) == 1
     graph._cache._thread.join()
     assert graph._cache._copy is None
     assert not graph._cache._room._sizes

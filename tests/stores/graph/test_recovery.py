@@ -18,7 +18,7 @@ WRITER = textwrap.dedent(
     from pathlib import Path
     from stores.graph import GraphIndex
     from tests.stores.graph.drafts import batch, entities, relation
-    graph = GraphIndex.open(Path(sys.argv[1]), engine=sys.argv[2])
+    graph = GraphIndex(Path(sys.argv[1]), engine=sys.argv[2])
     for number in range(1, 10_000):
         ids = [f"{number}-{place}" for place in range(int(sys.argv[3]))]
         graph.apply(batch(entities(ids), [relation(f"r{each}", each, ids[0]) for each in ids], sequence=number))
@@ -45,7 +45,7 @@ def test_every_acknowledged_batch_survives_a_kill(tmp_path: Path, writes: int, s
     folder = tmp_path / "graph"
     acknowledged = write_until_killed(folder, writes, size)
     assert probe(folder, ENGINE)
-    with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
+    with closing(GraphIndex(folder, engine=ENGINE)) as graph:
         position = graph.position()
         assert position.sequence >= acknowledged
         written = {f"{number}-{place}" for number in range(1, position.sequence + 1) for place in range(size)}
@@ -59,7 +59,7 @@ def test_a_torn_log_costs_only_the_batches_after_the_tear(tmp_path: Path) -> Non
     (log,) = folder.glob("*.wal")
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
     assert probe(folder, ENGINE)
-    with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
+    with closing(GraphIndex(folder, engine=ENGINE)) as graph:
         position = graph.position()
         assert 0 < position.sequence < 20
         assert graph.relation_ids() == {f"r{number}-0" for number in range(1, position.sequence + 1)}

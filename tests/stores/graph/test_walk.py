@@ -19,7 +19,7 @@ def chain(graph: GraphIndex) -> GraphIndex:
 
 
 def test_a_walk_tells_the_distance_and_the_way_it_came(chain: GraphIndex) -> None:
-    walk = chain.walk("a", depth=3, query=EVERYTHING)
+    walk = chain.walks(["a"], depth=3, query=EVERYTHING)["a"]
     to_b, to_c, to_d = Step("BLOCKS", "outgoing"), Step("OWNS", "incoming"), Step("OWNS", "outgoing")
     assert walk.entities == (
         Reached("b", 1, (to_b,)),
@@ -31,10 +31,10 @@ def test_a_walk_tells_the_distance_and_the_way_it_came(chain: GraphIndex) -> Non
 
 
 def test_a_walk_says_when_it_stopped_at_the_cap(chain: GraphIndex) -> None:
-    walk = chain.walk("a", depth=3, query=EVERYTHING, cap=2)
+    walk = chain.walks(["a"], depth=3, query=EVERYTHING, cap=2)["a"]
     assert [reached.id for reached in walk.entities] == ["b", "c"]
     assert walk.capped
-    assert not chain.walk("a", depth=3, query=EVERYTHING, cap=3).capped
+    assert not chain.walks(["a"], depth=3, query=EVERYTHING, cap=3)["a"].capped
 
 
 def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch)
 def test_walks_from_several_places_are_those_from_each(chain: GraphIndex) -> None:
     chain.apply(batch(relations=[relation("5", "a", "c"), relation("6", "a", "b")]))
     walks = chain.walks("dabx", depth=2, query=EVERYTHING)
-    assert walks == {start: chain.walk(start, depth=2, query=EVERYTHING) for start in "dabx"}
+    assert walks == {start: chain.walks([start], depth=2, query=EVERYTHING)[start] for start in "dabx"}
     assert {start for start, walk in walks.items() if walk.entities} == set("dab")
     assert chain.walks([], depth=1, query=EVERYTHING) == {}
     for depth in (0, 4):

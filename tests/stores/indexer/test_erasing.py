@@ -52,7 +52,7 @@ def test_what_was_deleted_before_a_stop_is_erased_after_the_start_without_a_ques
     world.restart()
     until(lambda: world.indexer.surveyed)
     world.indexer._supervisor._step()
-    assert world.indexer._registry.all() == [], "nothing is left to erase"
+    assert world.indexer._registry.known() == [], "nothing is left to erase"
 
 
 def test_what_was_deleted_before_its_organization_made_room_is_erased_when_there_is_room_again(world: World) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from stores.graph import GraphIndex
 from stores.index import IndexBatch
-from stores.indexer import Indexer, IndexName
+from stores.indexer import Indexer, IndexerOptions, IndexName
 from stores.indexer.feed import Feed
 from stores.lexical import LexicalIndex
 from stores.lexical.schema import FORMAT
@@ -97,8 +97,8 @@ def test_a_rebuild_equals_what_was_followed(
 def test_applying_the_feed_twice_changes_nothing(world: World, tmp_path: Path) -> None:
     play(world, [("create", at, 0, WORDS[at % 5], False) for at in range(6)])
     play(world, [("relate", 0, 1, "", False), ("update", 2, 1, "quagga", False), ("delete", 3, 0, "", False)])
-    feed = Feed(world.ledger, ORG, batch_changes=3, batch_characters=1_000)
-    lexical, graph = LexicalIndex.open(tmp_path / "words"), GraphIndex.open(tmp_path / "graph")
+    feed = Feed(world.ledger, ORG, IndexerOptions(batch_changes=3, batch_characters=1_000))
+    lexical, graph = LexicalIndex(tmp_path / "words"), GraphIndex(tmp_path / "graph")
 
     def replay() -> list[object]:
         position = feed.origin()

@@ -15,7 +15,7 @@ import pytest
 
 from stores.graph import GraphIndex
 from stores.index import Index
-from stores.indexer import IndexName, IndexStatus
+from stores.indexer import IndexerOptions, IndexName, IndexStatus
 from stores.indexer.feed import Feed
 from stores.indexer.refusals import MOST, Refusal, Refusals, admit, divide, is_of_the_machine
 from stores.lexical import LexicalIndex
@@ -291,11 +291,11 @@ def little_room() -> Iterator[None]:
 def test_where_no_room_is_left_no_record_is_to_blame(world: World, name: IndexName) -> None:
     text = " ".join(f"word{number}" for number in range(300))
     world.write(*[draft(f"e{at}{'x' * 300}", f"{text} {at}") for at in range(400)])
-    feed = Feed(world.ledger, ORG, batch_changes=1_000, batch_characters=10**9)
+    feed = Feed(world.ledger, ORG, IndexerOptions(batch_changes=1_000, batch_characters=10**9))
     batch = feed.read(feed.origin())
     assert batch is not None
     folder = world.folder / name
-    index: Index = LexicalIndex.open(folder) if name == "lexical" else GraphIndex.open(folder)
+    index: Index = LexicalIndex(folder) if name == "lexical" else GraphIndex(folder)
 
     try:
         with little_room(), pytest.raises((RuntimeError, ValueError)) as failed:

@@ -28,7 +28,7 @@ def test_a_hundred_organizations_are_indexed_with_four_places(tmp_path: Path) ->
         world.start(open_limit=4, poll_s=0.05)
         last = {each: world.write(draft("a", f"kestrel of {each}"), org=each) for each in MANY}
         until(lambda: all(world.indexer.applied(each, last[each]) for each in MANY), 4 * PATIENCE_S)
-        until(lambda: len(world.indexer._registry.all()) <= 4)
+        until(lambda: len(world.indexer._registry.known()) <= 4)
         assert {line.state for line in world.indexer.status()} == {"ready"}
         assert len(world.indexer.status()) == 3 * len(MANY)
         for each in MANY[::20]:
@@ -47,7 +47,7 @@ def test_organizations_that_only_wait_for_token_vectors_make_room(tmp_path: Path
         for each in MANY[:8]:
             sequence = world.write(draft("a", f"kestrel of {each}"), org=each)
             until(lambda each=each, sequence=sequence: world.indexer.applied(each, sequence))
-            until(lambda: len(world.indexer._registry.all()) <= 2)
+            until(lambda: len(world.indexer._registry.known()) <= 2)
         world.late.failure = None
         until(lambda: not any(line.pending for line in world.indexer.status()))
         assert all(world.tokens("a", org=each) == {"a": 4} for each in MANY[:8])
@@ -71,7 +71,7 @@ def test_an_organization_in_use_is_not_closed_to_make_room(two: World) -> None:
         two.settle("small")
         assert two.by_words("heron", org="small") == ["b"]
         assert len(open_.lexical.contents()) == len(open_.vectors.contents()) == 1
-    until(lambda: [each.id for each in two.indexer._registry.all()] == ["small"])
+    until(lambda: [each.id for each in two.indexer._registry.known()] == ["small"])
     assert two.by_words("kestrel", org="big") == ["a"]
 
 
@@ -85,7 +85,7 @@ def test_an_organization_with_work_left_keeps_its_place(two: World) -> None:
     two.by_words("nothing", org="small")
     pause = threading.Event()
     pause.wait(0.3)
-    assert "big" in [each.id for each in two.indexer._registry.all()]
+    assert "big" in [each.id for each in two.indexer._registry.known()]
     two.embedder.gate.set()
     two.settle("big")
 
@@ -128,5 +128,5 @@ def test_two_imports_take_turns(two: World) -> None:
 def test_an_organization_that_the_ledger_does_not_know_is_not_opened(two: World) -> None:
     with pytest.raises(NotFound), two.indexer.indexes("../elsewhere"):
         pass
-    assert two.indexer._registry.all() == []
+    assert two.indexer._registry.known() == []
     assert not (two.indexes / ".." / "elsewhere").exists()

@@ -24,7 +24,7 @@ def engine_threads() -> set[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="Threads have names to be read on Linux only.")
 def test_a_closed_index_keeps_no_thread_of_the_engine(tmp_path: Path) -> None:
     before = engine_threads()
-    known = [LexicalIndex.open(tmp_path / str(number)) for number in range(3)]
+    known = [LexicalIndex(tmp_path / str(number)) for number in range(3)]
     assert len(engine_threads() - before) >= 3
     for each in known:
         each.close()
@@ -32,6 +32,6 @@ def test_a_closed_index_keeps_no_thread_of_the_engine(tmp_path: Path) -> None:
 
 
 def test_an_index_can_be_closed_twice(tmp_path: Path) -> None:
-    index = LexicalIndex.open(tmp_path)
+    index = LexicalIndex(tmp_path)
     index.close()
     index.close()

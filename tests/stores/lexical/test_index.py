@@ -33,7 +33,7 @@ def ids(result: LexicalResult) -> list[str]:
 
 @pytest.fixture
 def index(tmp_path: Path):  # type: ignore[no-untyped-def]
-    opened = LexicalIndex.open(tmp_path / "lexical")
+    opened = LexicalIndex(tmp_path / "lexical")
     yield opened
     opened.close()
 
@@ -287,7 +287,7 @@ def test_what_happened_is_found_in_one_order_whatever_the_order_of_writing(index
 
 def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     folder = tmp_path / "lexical"
-    index = LexicalIndex.open(folder)
+    index = LexicalIndex(folder)
     index.apply(batch(1, record("a", "zanzibar"), record("b", "tea time"), record("c", "quokka")))
     index.apply(batch(2, record("c", "tea leaf", revision=2), deleted=("a",)))
     assert index.erasable == 2
@@ -301,7 +301,7 @@ def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     assert find(index, "zanzibar") == []
     index.apply(batch(3, record("d", "tea")))
     index.close()
-    again = LexicalIndex.open(folder)
+    again = LexicalIndex(folder)
     assert again.position() == Position("epoch", 3, "batch-3")
     assert sorted(again.contents()) == ["b", "c", "d"]
     again.close()
@@ -337,12 +337,12 @@ def test_searches_go_on_while_others_write_and_compact(index: LexicalIndex) -> N
 
 def test_a_half_built_generation_is_ignored_and_removed(tmp_path: Path) -> None:
     folder = tmp_path / "lexical"
-    index = LexicalIndex.open(folder)
+    index = LexicalIndex(folder)
     filled(index, a="tea").close()
     (folder / "building").mkdir()
     (folder / "building" / "meta.json").write_text("{")
     (folder / "0-7").mkdir()
-    again = LexicalIndex.open(folder)
+    again = LexicalIndex(folder)
     assert find(again, "tea") == ["a"]
     assert [entry.name for entry in folder.iterdir()] == [f"{FORMAT}-1"]
     again.close()
@@ -375,7 +375,7 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str, str]], visible: set[str], word: str
 ) -> None:
     folder = tmp_path_factory.mktemp("lexical")
-    index = LexicalIndex.open(folder)
+    index = LexicalIndex(folder)
     model: dict[str, tuple[int, str, str]] = {}
     reached = None
     for sequence, (verb, number, content, key) in enumerate(steps, start=1):
@@ -392,7 +392,7 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
             {"compact": index.compact, "prepare": index.prepare}[verb]()
         else:
             index.close()
-            index = LexicalIndex.open(folder)
+            index = LexicalIndex(folder)
     assert index.position() == reached
     assert index.contents() == {record_id: revision for record_id, (revision, _, _) in model.items()}
     expected = {name for name, (_, content, key) in model.items() if word in content.split() and key in visible}
@@ -407,7 +407,7 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
         import sys
         from pathlib import Path
         from tests.stores.lexical.test_index import LexicalIndex, batch, record
-        index = LexicalIndex.open(Path(sys.argv[1]))
+        index = LexicalIndex(Path(sys.argv[1]))
         start = index.position().sequence if index.position() else 0
         for number in range(start + 1, 100_000):
             index.apply(batch(number, record(f"r{number % 50}", f"tea number{number}", revision=number)))
@@ -416,7 +416,7 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
             print(number, flush=True)
         """
     for acknowledged in killed(script, folder, (5, 30, 51)):
-        index = LexicalIndex.open(folder)
+        index = LexicalIndex(folder)
         position = index.position()
         assert position.sequence >= acknowledged
         assert max(index.contents().values()) == position.sequence
@@ -424,7 +424,7 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
 
 
 def test_what_happened_in_a_span_is_told_of_the_records_that_were_asked_about(tmp_path: Path) -> None:
-    index = LexicalIndex.open(tmp_path / "lexical")
+    index = LexicalIndex(tmp_path / "lexical")
     said = {"captured_at": "2023-05-07T10:00:00+02:00"}
     index.apply(
         batch(
@@ -454,13 +454,13 @@ FUNCTION = "def brew(leaves):\n    return pour(leaves, water)\n"
 
 
 def test_whose_content_is_code_is_known_after_changes_opening_and_compacting(tmp_path: Path) -> None:
-    first = LexicalIndex.open(tmp_path / "lexical")
+    first = LexicalIndex(tmp_path / "lexical")
     first.apply(batch(1, record("a", FUNCTION), record("b", "We brew tea."), record("c", FUNCTION)))
     assert first.code_among(["b", "a", "unknown", "c"]) == [False, True, False, True]
     first.apply(batch(2, record("a", "We brew no more."), record("d", FUNCTION), deleted=("c",)))
     assert first.code_among("abcd") == [False, False, False, True]
     first.close()
-    again = LexicalIndex.open(tmp_path / "lexical")
+    again = LexicalIndex(tmp_path / "lexical")
     assert again.code_among("abcd") == [False, False, False, True]
     again.compact()
     again.apply(batch(3, record("b", FUNCTION)))
@@ -479,7 +479,7 @@ def test_the_name_of_a_record_does_not_make_it_code(index: LexicalIndex) -> None
 def test_a_word_that_only_hidden_records_hold_changes_no_score(tmp_path: Path, question: str) -> None:
     results = []
     for name, hidden in (("one", "a xylograph Xylo-Graph_7"), ("other", "a heronshaw Hero-Nshaw_8")):
-        index = LexicalIndex.open(tmp_path / name)
+        index = LexicalIndex(tmp_path / name)
         mine = [record(each, f"amber kettle {each}") for each in ("first", "second")]
         index.apply(batch(1, *mine, record("hidden", hidden, visibility="private:bob")))
         results.append(index.search(question, filter=EVERYONE, limit=9))
@@ -489,7 +489,7 @@ def test_a_word_that_only_hidden_records_hold_changes_no_score(tmp_path: Path, q
 
 def test_what_one_may_not_see_or_is_gone_changes_no_score(tmp_path: Path) -> None:
     def written(name: str, more: list[Entity], gone: tuple[str, ...] = ()) -> LexicalResult:
-        index = LexicalIndex.open(tmp_path / name)
+        index = LexicalIndex(tmp_path / name)
         index.apply(batch(1, *(record(each, text) for each, text in texts.items()), *more))
         index.apply(batch(2, deleted=gone))
         found = index.search("amber tea for two", filter=EVERYONE, limit=9)
@@ -533,7 +533,7 @@ def test_others_texts_hardly_move_a_score_however_long_they_are(
     ]
     scores = []
     for entities in (records, [*records, *others]):
-        index = LexicalIndex.open(tmp_path_factory.mktemp("index"))
+        index = LexicalIndex(tmp_path_factory.mktemp("index"))
         index.apply(batch(1, *entities))
         found = index.search(question, filter=EVERYONE, limit=99).hits
         index.close()

@@ -25,7 +25,7 @@ def around(index: LexicalIndex, record_id: str, radius: int = 2) -> dict[str, in
 
 @pytest.fixture
 def index(tmp_path: Path):  # type: ignore[no-untyped-def]
-    opened = LexicalIndex.open(tmp_path / "lexical")
+    opened = LexicalIndex(tmp_path / "lexical")
     opened.apply(batch(1, *(turn(name, f"word{name}", at) for at, name in enumerate("abcde")), record("x", "worda")))
     yield opened
     opened.close()
@@ -49,7 +49,7 @@ def test_pairs_say_whose_neighbour_each_is(index: LexicalIndex) -> None:
 
 def test_too_many_leave_no_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stores.lexical.neighbours.MOST_THREADED", 2)
-    index = LexicalIndex.open(tmp_path / "lexical")
+    index = LexicalIndex(tmp_path / "lexical")
     index.apply(batch(1, turn("a", "word", 1), turn("b", "word", 2)))
     assert around(index, "a") == {"b": 1}
     index.apply(batch(2, turn("c", "word", 3)))
@@ -95,7 +95,7 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, int, str]]
 ) -> None:
     folder = tmp_path_factory.mktemp("lexical")
-    index = LexicalIndex.open(folder)
+    index = LexicalIndex(folder)
     model: dict[str, tuple[str, int]] = {}
     for sequence, (verb, number, ordinal, thread) in enumerate(steps, start=1):
         record_id = f"r{number}"
@@ -109,7 +109,7 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
             index.compact()
         else:
             index.close()
-            index = LexicalIndex.open(folder)
+            index = LexicalIndex(folder)
     for record_id, (thread, _) in model.items():
         row = sorted((o, key_of(each), each) for each, (t, o) in model.items() if t == thread)
         at = [each for *_, each in row].index(record_id)
@@ -120,14 +120,14 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
 
 def test_who_says_what_is_known_after_changes_opening_and_compacting(tmp_path: Path) -> None:
     ines, ravi = map(speaker_hash, ("Ines", "Ravi"))
-    first = LexicalIndex.open(tmp_path / "lexical")
+    first = LexicalIndex(tmp_path / "lexical")
     first.apply(batch(1, turn("a", "Ines: hello", 1), turn("b", "Ravi: hello", 2), turn("c", "hello", 3)))
     first.apply(batch(2, record("d", "Ines: in no thread")))
     assert first.speakers_of(["c", "b", "a", "d", "unknown"]) == [NOBODY, ravi, ines, NOBODY, NOBODY]
     first.apply(batch(3, turn("a", "Ravi: hello", 1), deleted=["b"]))
     assert first.speakers_of("abc") == [ravi, NOBODY, NOBODY]
     first.close()
-    again = LexicalIndex.open(tmp_path / "lexical")
+    again = LexicalIndex(tmp_path / "lexical")
     assert again.speakers_of("abc") == [ravi, NOBODY, NOBODY]
     again.compact()
     assert again.speakers_of("abc") == [ravi, NOBODY, NOBODY]

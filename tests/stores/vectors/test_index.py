@@ -38,7 +38,7 @@ def state(sequence: int, *applied: int) -> VectorState:
 
 
 def opened(folder: Path, model: str = "m@1", **options: int | Room) -> VectorIndex:
-    return VectorIndex.open(folder / "vectors", model=model, dimension=DIMENSION, **options)  # type: ignore[arg-type]
+    return VectorIndex(folder / "vectors", model=model, dimension=DIMENSION, **options)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_another_model_or_dimension_asks_for_a_new_index(tmp_path: Path) -> None
     with pytest.raises(ModelChanged, match=r"m@1.*not with m@2"):
         opened(tmp_path, model="m@2")
     with pytest.raises(ModelChanged):
-        VectorIndex.open(tmp_path / "vectors", model="m@1", dimension=DIMENSION + 1)
+        VectorIndex(tmp_path / "vectors", model="m@1", dimension=DIMENSION + 1)
 
 
 @pytest.mark.parametrize("leftover", ["passages.lance", "passages.lance/_versions", "passages.lance/data"])

@@ -245,7 +245,7 @@ async def test_records_that_only_the_graph_still_has_are_hidden(owner: Person, m
     await link(owner, (a, "ABOUT", b))
     with owner.app.indexer.indexes(owner.organization_id) as indexes:
         assert indexes.graph is not None
-        before = indexes.graph.walk(a, depth=1, query=NeighbourQuery(frozenset({ORGANIZATION})))
+        before = indexes.graph.walks([a], depth=1, query=NeighbourQuery(frozenset({ORGANIZATION})))[a]
         monkeypatch.setattr(type(indexes.graph), "walk", lambda *_, **__: before)
     assert [each.id for each in before.entities] == [b]
     await owner.call("update_entity", entity_id=b, metadata={"status": "archived"})
