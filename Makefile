@@ -68,10 +68,5 @@ gate: $(VENV)/.eval ## Measure retrieval on two sets in this repository; fail wh
 docs: $(VENV)/.dev ## Write the generated reference anew.
 	$(BIN)/engrain reference --write docs/reference
 
-model: $(VENV)/.dev ## Rebuild the models that ship in the package.
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[model]'
-	$(BIN)/python scripts/build_model.py
-	$(BIN)/python -m scripts.build_late_model
-
 clean: ## Remove what was installed and built.
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

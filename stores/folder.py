@@ -86,6 +86,16 @@ def holder(path: Path) -> Holder | None:
         return None
 
 
+def is_claimed(path: Path) -> bool:
+    """Return whether a living process holds a data folder, whatever its lock file says."""
+    with suppress(OSError), (path / "lock").open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def replace_file(path: Path, data: bytes, mode: int = 0o600, check: Callable[[], None] = lambda: None) -> None:
     """Replace a file atomically after a last check, with its mode and owner; a new one gets the mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,16 +114,6 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, check: Callable[[],
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def is_claimed(path: Path) -> bool:
-    """Return whether a living process holds a data folder, whatever its lock file says."""
-    with suppress(OSError), (path / "lock").open("rb") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
 
 
 def _in_use(path: Path) -> tuple[str]:

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.bench.agents import measure_agents
 from evals.bench.figures import table
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
@@ -63,7 +62,6 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_jobs(measurement, Path(folder) / "jobs")
         measure_governance(measurement, Path(folder) / "governance")
         measure_imports(measurement, Path(folder) / "imports")
-        measure_agents(measurement, Path(folder) / "agents")
         measure_release_notes(measurement, Path(folder) / "histories")
 
 
