@@ -18,9 +18,8 @@ from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
 from tools.crawling.settings import CrawlSettings
 from tools.crawling.sitemaps import pages_of
 from tools.crawling.texts import PageText, Unreadable
-from tools.entities.documents import DocumentText, Page, prepared, write_documents
-from tools.entities.ingest import OPERATIONS as INGESTION
-from tools.entities.ingest import IngestRequest
+from tools.entities.documents import OPERATIONS as INGESTION
+from tools.entities.documents import DocumentText, IngestRequest, Page, prepared, write_documents
 from tools.frame.operation import WRITERS
 from tools.frame.screening import screened
 from tools.jobs.functions import JobFunction, JobHost, RunningJob

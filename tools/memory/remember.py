@@ -24,8 +24,7 @@ from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.findable import findable_metadata, require_spans
 from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
-from tools.records.readers import readable_by
-from tools.records.receipts import capture_receipt
+from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread

@@ -15,8 +15,8 @@ from tools.crawling import operations as crawling
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
 from tools.frame.parsing import parse
 from tools.governance import review
-from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
+from tools.governance.lifecycle import CorrectionRequest, CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.project_names import ProjectNames
 from tools.runtime.threads import in_thread
