@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import JsonValue
 
@@ -61,6 +61,11 @@ class Entity:
     updated_at: datetime
     source_id: str | None = None
     """The `source` entity of a chunk."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The fields that say who may read it."""
+        return {name: getattr(self, name) for name in ("visibility", "memory_scope", "scope_key", "project_id")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,15 @@ from tools.records.entity_models import (
     Labels,
     MutationReceipt,
     Name,
+    Probes,
     RelatedTo,
+    RetrievalKeys,
+    Spans,
     entity_view,
+    findable_metadata,
+    require_spans,
 )
 from tools.records.entity_types import EntityType
-from tools.records.findable import Probes, RetrievalKeys, Spans, findable_metadata, require_spans
 from tools.records.linking import WORK
 from tools.records.receipts import readable_by, receipt
 from tools.records.storing import store, until_visible

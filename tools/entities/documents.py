@@ -3,7 +3,7 @@
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -82,9 +82,7 @@ def source_draft(
         name=name,
         metadata={"url": url} if url else {},
         source_file=url,
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
+        **visibility.fields,
         project_id=project_id,
     )
 
@@ -134,7 +132,7 @@ def _is_same(chunk: Chunk, entity: Entity, piece: Piece, draft: EntityDraft) -> 
 
 def _chunk_draft(source: Entity, page: Page, piece: Piece) -> EntityDraft:
     path = piece.heading_path
-    draft = EntityDraft(
+    return EntityDraft(
         id=str(uuid.uuid4()),
         entity_type="document",
         name=source.name,
@@ -142,10 +140,9 @@ def _chunk_draft(source: Entity, page: Page, piece: Piece) -> EntityDraft:
         content=piece.content,
         category=piece.chunk_type,
         source_file=page.url,
-        visibility=source.visibility,
-        memory_scope=source.memory_scope,
+        source_id=source.id,
+        **source.place,
     )
-    return replace(draft, scope_key=source.scope_key, project_id=source.project_id, source_id=source.id)
 
 
 DOCUMENTS_LIMIT = 64

@@ -118,9 +118,7 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
         category=fields.agent_id,
         tags=tuple(fields.tags),
         metadata=_metadata(fields),
-        visibility=place.key,
-        memory_scope=place.memory_scope,
-        scope_key=place.scope_key,
+        **place.fields,
         project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
     )
 

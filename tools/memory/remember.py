@@ -20,8 +20,7 @@ from tools.memory.memories import memory_draft
 from tools.memory.remember_models import Remembered, RememberRequest
 from tools.memory.restate import restate, superseded_ids
 from tools.records.derivation import REMEMBERED
-from tools.records.entity_models import CONTENT_LIMIT, EntityFields
-from tools.records.findable import findable_metadata, require_spans
+from tools.records.entity_models import CONTENT_LIMIT, EntityFields, findable_metadata, require_spans
 from tools.records.linking import Link, record, related
 from tools.records.memory_models import RawMemoryFields
 from tools.records.receipts import capture_receipt, readable_by

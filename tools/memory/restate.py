@@ -13,7 +13,7 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 from tools.frame.json_values import texts_in
 from tools.memory.remember_models import RememberRequest
-from tools.records.findable import KEYS_LIMIT
+from tools.records.entity_models import KEYS_LIMIT
 from tools.records.linking import referred
 
 

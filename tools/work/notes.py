@@ -66,10 +66,7 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
             "author_type": request.author_type,
             "author_name": request.author_name,
         },
-        visibility=task.visibility,
-        memory_scope=task.memory_scope,
-        scope_key=task.scope_key,
-        project_id=task.project_id,
+        **task.place,
     )
 
 

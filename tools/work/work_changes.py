@@ -182,10 +182,7 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
         category="learnings",
         languages=subject.languages,
         metadata={**of_project(subject), f"{subject.entity_type}_id": subject.id},
-        visibility=subject.visibility,
-        memory_scope=subject.memory_scope,
-        scope_key=subject.scope_key,
-        project_id=subject.project_id,
+        **subject.place,
     )
     return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
 
