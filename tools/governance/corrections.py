@@ -16,7 +16,6 @@ from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
-from tools.governance.erasing import erasure_of
 from tools.governance.lifecycle import (
     RULES,
     CorrectionRequest,
@@ -25,6 +24,7 @@ from tools.governance.lifecycle import (
     RecallImpact,
     Step,
     SynthesisImpact,
+    erasure_of,
     is_withheld,
     lifecycle_view,
     placed,

@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
-from auth.visibility import plain_key, withheld_key
+from auth.visibility import entity_key, plain_key, withheld_key
+from stores.jobs import JobDraft
 from stores.records import Entity, JsonObject, RawMemory, ReviewState
 from tools.frame.operation import Request, Result
+from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.memory_models import SourceId
 
@@ -219,3 +221,25 @@ def lifecycle_view(source_id: str, lifecycle: Lifecycle, derived_ids: list[str])
     role = (RULES[last.action].needs or "") if last.other_id else ""
     named = {role: last.other_id} if role in LifecycleView.model_fields else {}
     return view.model_copy(update=said | named | {"reversible": RULES[last.action].is_reversible})
+
+
+ERASE = "erase_memories"
+AGAIN_S = 2.0
+
+
+def erasure_of(record: Entity) -> JobDraft:
+    """Return the job to enqueue with the erasure of words of a record; its readers see it."""
+    return JobDraft(f"{ERASE}:{record.id}", ERASE, visibility=entity_key(record.visibility))
+
+
+def erase(host: JobHost, running: RunningJob) -> JsonObject:
+    """Wait until the indexes have dropped removed records, then empty the write-ahead log."""
+    organization, indexer = running.job.organization_id, host.app.indexer
+    head = host.ledger.feed.head(organization).sequence
+    if indexer.wait_applied(organization, head, (), AGAIN_S) or indexer.is_tidying(organization):
+        raise NotYet(AGAIN_S)
+    host.ledger.checkpoint()
+    return {"erased": True}
+
+
+FUNCTIONS = (JobFunction(ERASE, erase, needs_server=True),)

@@ -21,8 +21,7 @@ from tools.frame.json_values import texts_in
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
 from tools.frame.screening import credentials_in
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
-from tools.governance.erasing import erasure_of
-from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle
+from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
 from tools.memory.captures import present_capture, require_reviewer, settle
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
 from tools.records.rejected import scope_of_words

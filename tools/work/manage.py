@@ -18,7 +18,7 @@ from tools.governance import review
 from tools.governance.corrections import correct_memory
 from tools.governance.lifecycle import CorrectionRequest, CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
-from tools.records.project_names import ProjectNames
+from tools.records.projects import ProjectNames
 from tools.runtime.threads import in_thread
 from tools.work import epics, notes, planning, task_moves, tasks
 from tools.work.notes import NoteView
