@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 from pydantic import JsonValue
 
@@ -42,6 +42,11 @@ class Visibility:
     key: str
     memory_scope: MemoryScope
     scope_key: str | None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of a record that is in this place."""
+        return {"visibility": self.key, "memory_scope": self.memory_scope, "scope_key": self.scope_key}
 
 
 class MemoryDenied(Forbidden):

@@ -19,7 +19,7 @@ from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Route
 from tools.frame.tool_schemas import rebuilt
-from tools.records.project_names import FIELDS
+from tools.records.projects import FIELDS
 from tools.runtime.threads import in_thread
 
 Schema = dict[str, Any]

@@ -26,7 +26,7 @@ from rest_bridge.request_ids import NO_SNIFFING, POLICY, request_id_of
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
 from tools.app import open_app
 from tools.jobs.runner import jobs_running
-from tools.people.local_owner import keep_local_key
+from tools.people.api_keys import keep_local_key
 from tools.runtime.health import OPEN_MCP
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import JsonValue
 
@@ -61,6 +61,11 @@ class Entity:
     updated_at: datetime
     source_id: str | None = None
     """The `source` entity of a chunk."""
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The fields that say who may read it."""
+        return {name: getattr(self, name) for name in ("visibility", "memory_scope", "scope_key", "project_id")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,13 +365,9 @@ class IndexFilter:
 def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
     """Return the lower-cased facet values, as every index stores them."""
     assignees = entity.metadata.get("assignees")
-    single: dict[Facet, JsonValue] = {
-        "entity_type": entity.entity_type,
-        "project_id": entity.project_id,
-        "category": entity.category,
-        "status": entity.metadata.get("status"),
-        "source_id": entity.source_id,
-    }
+    plain: tuple[Facet, ...] = ("entity_type", "project_id", "category", "source_id")
+    single: dict[Facet, JsonValue] = {name: getattr(entity, name) for name in plain}
+    single["status"] = entity.metadata.get("status")
     found: dict[Facet, tuple[str, ...]] = {
         name: (value.lower(),) for name, value in single.items() if isinstance(value, str) and value
     }
@@ -392,9 +393,8 @@ def matches(entity: Entity, wanted: IndexFilter) -> bool:
     """Return whether an entity still passes a filter that an index applied."""
     if entity.visibility not in wanted.visibility or (wanted.ids is not None and entity.id not in wanted.ids):
         return False
-    if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:
-        return False
-    if wanted.updated_until is not None and entity.updated_at > wanted.updated_until:
+    since, until = wanted.updated_since, wanted.updated_until
+    if (since and entity.updated_at < since) or (until and entity.updated_at > until):
         return False
     found = facets(entity)
     return all(accepted.intersection(found.get(facet, ())) for facet, accepted in wanted.any_of.items())

@@ -16,7 +16,7 @@ from tools.catalogue import OPERATIONS, by_name
 from tools.frame.answers import answer_of
 from tools.frame.operation import Operation
 from tools.mcp_server import build_mcp_server
-from tools.records.after_write import after_write
+from tools.records.receipts import after_write
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio

@@ -3,10 +3,10 @@
 from types import MappingProxyType
 
 from tools.crawling import operations as crawling
-from tools.entities import change, create, entities, ingest, slices
+from tools.entities import change, create, documents, entities, slices
 from tools.experience import operations as experience
 from tools.frame.operation import Operation
-from tools.governance import audit_export, corrections, inspection, memory_audit, review, sharing
+from tools.governance import corrections, inspection, review, sharing
 from tools.imports import exporting
 from tools.imports import operations as imports
 from tools.jobs import status
@@ -35,9 +35,9 @@ from tools.work import manage, moves, notes, project_metrics, tasks
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
     context, citations, create, entities, change, tasks, moves, notes, manage, explore, neighbors,
-    slices, project_metrics, relations, end_relation, temporal, ingest, crawling, reflect, synthesis, memories,
+    slices, project_metrics, relations, end_relation, temporal, documents, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
-    sharing, memory_audit, audit_export, review, spaces, access_preview, imports, exporting, status, logs,
+    sharing, review, spaces, access_preview, imports, exporting, status, logs,
 )  # fmt: skip
 OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in module.OPERATIONS)
 

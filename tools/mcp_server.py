@@ -23,7 +23,7 @@ from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
 from tools.frame.prompts import PROMPTS, prompt_named
 from tools.frame.tool_schemas import input_schema
-from tools.records.after_write import after_write
+from tools.records.receipts import after_write
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION

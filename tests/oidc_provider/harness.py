@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from tests.oidc_provider.application import CLIENT_ID, CLIENT_SECRET, ISSUER_PATH
-from tools.runtime.settings_oidc import OidcSetting, read_oidc
+from tools.runtime.settings_checks import OidcSetting, read_oidc
 
 ROOT = Path(__file__).parents[2]
 

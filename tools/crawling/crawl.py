@@ -21,9 +21,8 @@ from tools.crawling.apart import read_apart
 from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
 from tools.crawling.sitemaps import pages_of
 from tools.crawling.texts import PageText, Unreadable
-from tools.entities.documents import DocumentText, Page, Url, prepared, write_documents
-from tools.entities.ingest import OPERATIONS as INGESTION
-from tools.entities.ingest import IngestRequest
+from tools.entities.documents import OPERATIONS as INGESTION
+from tools.entities.documents import DocumentText, IngestRequest, Page, Url, prepared, write_documents
 from tools.frame.operation import WRITERS, Request
 from tools.frame.screening import screened
 from tools.jobs.functions import JobFunction, JobHost, RunningJob

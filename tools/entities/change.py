@@ -69,7 +69,7 @@ def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
 
 def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
     def follow(record: Entity) -> Entity:
-        return replace(_placed_like(work, record), metadata={**record.metadata, "project_id": work.project_id})
+        return replace(record, metadata={**record.metadata, "project_id": work.project_id}, **work.place)
 
     if (before.visibility, before.project_id) == (work.visibility, work.project_id):
         return
@@ -95,25 +95,14 @@ def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozen
 
 def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
     def follow(chunk: Entity) -> Entity:
-        return replace(_placed_like(source, chunk), name=source.name)
+        return replace(chunk, name=source.name, **source.place)
 
-    kept = ("name", "visibility", "project_id")
-    if all(getattr(before, name) == getattr(source, name) for name in kept):
+    if (before.name, before.place) == (source.name, source.place):
         return
     for chunk_id in tx.records.chunk_ids(source.id):
         chunk = tx.records.entity(chunk_id)
         if chunk is not None:
             tx.relations.follow_visibility(chunk, tx.records.update_entity(chunk_id, follow))
-
-
-def _placed_like(owner: Entity, entity: Entity) -> Entity:
-    return replace(
-        entity,
-        visibility=owner.visibility,
-        memory_scope=owner.memory_scope,
-        scope_key=owner.scope_key,
-        project_id=owner.project_id,
-    )
 
 
 class UpdateEntityRequest(Request):
@@ -182,7 +171,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     """
     caller = call.caller
     given = [name for name in CHANGEABLE if _is_given(request, name)]
-    before = _present(tx, caller, request.entity_id, memories=True)
+    before = _present(tx, caller, request.entity_id)
     if before.entity_type == RAW_MEMORY:
         return [_relabelled(call, tx, before, request, given)]
     require_writable(caller, before)
@@ -251,10 +240,9 @@ def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
 
 
-def _present(tx: Transaction, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
+def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
     entity = tx.records.remains(entity_id)
-    is_memory = memories and entity is not None and may_read_memory(caller, entity.visibility)
-    if entity is None or not (is_memory or may_read(caller, entity.visibility)):
+    if entity is None or not (may_read(caller, entity.visibility) or may_read_memory(caller, entity.visibility)):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity
 
@@ -278,13 +266,7 @@ def _with_metadata(tx: Transaction, caller: Principal, entity: Entity, update: J
     visibility = _moved(caller, entity, scope, project_id, key)
     if project_id is not None and project_id != entity.project_id:
         require_live(project_id, tx.records.entity(project_id))
-    return replace(
-        changed,
-        project_id=project_id,
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
-    )
+    return replace(changed, project_id=project_id, **visibility.fields)
 
 
 def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, key: JsonValue) -> Visibility:
@@ -334,7 +316,7 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
 def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
     """Erase an entity in an open transaction; return all erased ids."""
     caller = call.caller
-    entity = _present(tx, caller, request.entity_id, memories=True)
+    entity = _present(tx, caller, request.entity_id)
     (require_erasable_memory if entity.entity_type == RAW_MEMORY else require_deletable)(caller, entity)
     require_source(caller, entity)
     if entity.source_id is not None:

@@ -21,14 +21,17 @@ from tools.records.entity_models import (
     Labels,
     MutationReceipt,
     Name,
+    Probes,
     RelatedTo,
+    RetrievalKeys,
+    Spans,
     entity_view,
+    findable_metadata,
+    require_spans,
 )
 from tools.records.entity_types import EntityType
-from tools.records.findable import Probes, RetrievalKeys, Spans, findable_metadata, require_spans
 from tools.records.linking import WORK
-from tools.records.readers import readable_by
-from tools.records.receipts import receipt
+from tools.records.receipts import readable_by, receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
 from tools.search.rehearsal import ProbeRehearsal, rehearsed

@@ -27,7 +27,7 @@ from tools.records.entity_models import (
     split_list,
 )
 from tools.records.entity_types import ENTITY_TYPES, EntityType
-from tools.records.readers import authors
+from tools.records.receipts import authors
 from tools.records.references import without_hidden
 from tools.runtime.threads import in_thread
 

@@ -18,7 +18,7 @@ from tools.experience.publishing import DISTILL, EMBED, Published, Wanted, publi
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
 from tools.records.entity_models import MutationReceipt
-from tools.records.project_names import ProjectNames
+from tools.records.projects import ProjectNames
 from tools.records.receipts import capture_receipt
 from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread

@@ -18,7 +18,7 @@ from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry, secrets_entries
 from tools.frame.operation import Call, Operation, Outcome, Request, Result, perform
 from tools.frame.screening import screened
-from tools.records.project_names import NAMING, ProjectNames
+from tools.records.projects import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
 
 KEY_LIMIT = 255

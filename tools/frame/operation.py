@@ -224,25 +224,15 @@ class Operation:
         return " ".join(text.split("\n\n")[0].split())
 
 
-def mutation(
-    run: Run,
-    route: Route | None = None,
-    *,
-    roles: frozenset[Role] | None = READERS,
-    tool: Tool | None = None,
-    events: tuple[str, ...] = (),
-    secret: bool = False,
-) -> Operation:
-    """Make the entry of a write that accepts an Idempotency-Key."""
-    return Operation(
-        run, roles=roles, scope="write", route=route, tool=tool, mutates=True, events=events, secret=secret
-    )
+def mutation(run: Run, route: Route | None = None, **more: Any) -> Operation:
+    """Make the entry of a write that accepts an Idempotency-Key; `more` are further fields of it."""
+    return Operation(run, route=route, scope="write", mutates=True, **more)
 
 
 def move(run: Run, route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Operation:
     """Make the entry of a write that moves the caller's session to another organization."""
     route = replace(route, tag="organizations", cookies="set")
-    return replace(mutation(run, route, events=events, secret=True), again=again)
+    return mutation(run, route, again=again, events=events, secret=True)
 
 
 def public(run: Run, path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Operation:

@@ -14,17 +14,21 @@ from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Route
-from tools.governance.correction_models import (
+from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
+from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
+from tools.governance.lifecycle import (
+    RULES,
     CorrectionRequest,
     CorrectionView,
+    Lifecycle,
     RecallImpact,
+    Step,
     SynthesisImpact,
+    erasure_of,
+    is_withheld,
     lifecycle_view,
+    placed,
 )
-from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
-from tools.governance.erasing import erasure_of
-from tools.governance.lifecycle import RULES, Lifecycle, Step, is_withheld, placed
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.receipts import receipt_for
 from tools.records.rejected import scope_of_words
@@ -321,13 +325,11 @@ OPERATIONS = (
         role_refusal=INSUFFICIENT,
         route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)),
     ),
-    Operation(
+    mutation(
         correct_memory,
+        Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
         roles=WRITERS,
         role_refusal=INSUFFICIENT,
-        scope="write",
-        mutates=True,
-        route=Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
         events=("raw_capture_changed", "entity_updated", "entity_deleted"),
     ),
 )

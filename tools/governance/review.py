@@ -1,24 +1,27 @@
 """The review queue: proposals, contested memories and found secrets, each decided with one verb."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, StringConstraints
 
 from auth.memory_policy import may_read_memory
 from auth.policy import ADMINS, may_read
+from auth.principal import Principal
 from auth.visibility import diary_key, memory_key, private_key, withheld_key
 from stores.errors import Forbidden, NotFound, ValidationFailed
-from stores.ledger import CANDIDATE, CaptureQuery, Transaction
-from stores.records import RawMemory
+from stores.ledger import CANDIDATE, AuditQuery, CaptureQuery, Transaction
+from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
-from tools.frame.audit_entries import KEPT, REVIEW, remember_entry, secrets_entries
+from tools.entities.change import DeleteEntityRequest, UpdateEntityRequest, erase, revise
+from tools.frame.audit_entries import FOUND, KEPT, REVIEW, remember_entry, secrets_entries
+from tools.frame.json_values import texts_in
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
-from tools.governance.correction_models import CorrectionRequest
+from tools.frame.screening import credentials_in
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
-from tools.governance.found_secrets import FoundSecret, found_secrets, replace_secret
-from tools.governance.lifecycle import CorrectionAction, Lifecycle
+from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
 from tools.memory.captures import present_capture, require_reviewer, settle
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
 from tools.records.rejected import scope_of_words
@@ -30,6 +33,13 @@ from tools.text.credentials import redacted
 ItemKind = Literal["candidate", "contested", "secret"]
 Verb = Literal["approve", "reject", "edit"]
 SHOWN_CHARACTERS = 2_000
+LATEST = 1_000  # entries of each log that are looked through
+
+
+class FoundSecret(NamedTuple):
+    record: Entity
+    is_memory: bool
+    places: Sequence[str]  # `<kind> in <field>`, never the words
 
 
 class ListReviewRequest(Filters):
@@ -214,6 +224,58 @@ def _reject(app: App, call: Call, request: DecideRequest) -> None:
         tx.rejections.reject(
             scope_of_words(memory.entity, memory.entity.principal_id), [memory.entity.content], memory.entity.id
         )
+
+
+def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
+    """Return those that the caller wrote, for admins all that they may read."""
+    organization, ids = caller.organization_id, _named(app, caller)
+    memories = app.ledger.memories.by_ids(organization, ids)
+    found: dict[str, FoundSecret] = {}
+    for record in app.ledger.records.entities(organization, ids).values():
+        memory = memories.get(record.id)
+        is_candidate = memory is not None and memory.capture.candidate is not None
+        is_shown = (may_read if memory is None else may_read_memory)(caller, record.visibility)
+        if is_shown and not is_candidate and (places := _places(record, memory)):
+            found[record.id] = FoundSecret(record, memory is not None, places)
+    # What was made of one that waits follows its decision.
+    return {id_: each for id_, each in found.items() if found.keys().isdisjoint(source_ids(each.record))}
+
+
+def _named(app: App, caller: Principal) -> set[str]:
+    ids: set[str] = set()
+    for log in {app.accounts.home_of(caller.user_id), caller.organization_id}:
+        kept: set[str] = set()
+        for each in app.ledger.audit.entries(AuditQuery(log, action="memory.secret.", limit=LATEST)):
+            named = texts_in(each.draft.details.get("source_ids"))
+            if each.draft.action == KEPT:
+                kept.update(named)
+            elif each.draft.action == FOUND and (caller.role in ADMINS or each.draft.actor_id == caller.user_id):
+                ids |= set(named) - kept
+    return ids
+
+
+def _places(record: Entity, memory: RawMemory | None) -> list[str]:
+    texts: JsonObject = {name: getattr(record, name) for name in ("name", "description", "content", "metadata")}
+    texts |= {"tags": [*record.tags], "provenance": memory.capture.provenance if memory else {}}
+    return [f"{' and '.join(dict.fromkeys(kinds))} in {place}" for place, kinds in credentials_in(texts)]
+
+
+def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, request: CorrectionRequest) -> str | None:
+    """Delete such a record, or give it other words; return why that is refused, if it is."""
+    changed = [id_ := found.record.id]
+    if found.is_memory:
+        done = store_correction(app, call, tx, request)
+        if done.refusal is not None:
+            return done.refusal
+        changed += [each.before.id for each in done.effects]
+    elif request.revised_content is None:
+        erase(app, call, tx, DeleteEntityRequest(entity_id=id_))
+    else:
+        revise(call, tx, UpdateEntityRequest(entity_id=id_, content=request.revised_content))
+    for each in changed:
+        tx.records.erase_past(each)
+    tx.jobs.enqueue(erasure_of(found.record))
+    return None
 
 
 _PATH = "/api/memory/review"

@@ -21,7 +21,7 @@ from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route
 from tools.records.entity_models import EntityId
 from tools.records.linking import BY_HAND
-from tools.records.readers import authors
+from tools.records.receipts import authors
 from tools.records.references import without_hidden
 
 LINES = 500

@@ -215,13 +215,11 @@ OPERATIONS = (
     mutation(
         start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), roles=WRITERS, events=(EVENT,)
     ),
-    replace(
-        mutation(
-            keep_import_records,
-            Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
-            roles=WRITERS,
-            events=(EVENT, "raw_capture_changed", "entity_created"),
-        ),
+    mutation(
+        keep_import_records,
+        Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
+        roles=WRITERS,
+        events=(EVENT, "raw_capture_changed", "entity_created"),
         unscreened=frozenset({"relations"}),
     ),
     mutation(

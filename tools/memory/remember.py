@@ -20,12 +20,10 @@ from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.memory.memories import memory_draft
 from tools.memory.remember_models import Remembered, RememberRequest
 from tools.records.derivation import REMEMBERED
-from tools.records.entity_models import CONTENT_LIMIT, EntityFields
-from tools.records.findable import KEYS_LIMIT, findable_metadata, require_spans
+from tools.records.entity_models import CONTENT_LIMIT, KEYS_LIMIT, EntityFields, findable_metadata, require_spans
 from tools.records.linking import Link, record, referred, related
 from tools.records.memory_models import RawMemoryFields
-from tools.records.readers import readable_by
-from tools.records.receipts import capture_receipt
+from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread

@@ -15,9 +15,11 @@ from tools.records.entity_models import (
     Labels,
     MutationReceipt,
     Name,
+    Probes,
     RelatedTo,
+    RetrievalKeys,
+    Spans,
 )
-from tools.records.findable import Probes, RetrievalKeys, Spans
 from tools.records.memory_models import RAW_CONTENT_LIMIT
 from tools.search.rehearsal import ProbeRehearsal
 from tools.search.similar import Similar

@@ -31,7 +31,7 @@ from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
 from tools.packs.options import also_known, nearest, options_of
 from tools.packs.reasons import reason
 from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
-from tools.records.readers import authors
+from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
 from tools.retrieval.passages import with_passages

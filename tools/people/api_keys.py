@@ -1,5 +1,11 @@
-"""Credentials of programs: API keys, and grants of MCP clients."""
+"""Credentials of programs: API keys, grants of MCP clients, and the key of the owner of a data folder.
 
+The commands of that owner need no login: what proves them is that they can read a file in the folder.
+"""
+
+import getpass
+import secrets
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID
@@ -8,10 +14,11 @@ from pydantic import Field, StringConstraints
 
 from auth.api_keys import KeyRequest
 from auth.policy import ADMINS
-from auth.principal import Principal, Scope
+from auth.principal import SESSION_SCOPES, Principal, Scope
 from auth.rights import require_admin, require_session
 from auth.spaces import reaches
-from stores.errors import EngrainError, InvalidRequest, NotFound
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
+from stores.folder import LOCAL_KEY, replace_file
 from stores.ledger import AuditDraft, Grant
 from stores.records import ApiKey, JsonObject
 from tools.app import App
@@ -218,6 +225,38 @@ def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
     audit = audit_entry(call, "oauth.revoke", found.organization_id, found.client_id, {"grant_id": found.id})
     app.ledger.grants.revoke(call.caller.user_id, found.id, audit)
     return DoneView()
+
+
+ADDRESS = "owner@localhost"
+
+
+def keep_local_key(app: App) -> None:
+    """Keep a valid API key of the first admin in the data folder; make an owner if nobody has signed up. It blocks."""
+    path = app.folder.path / LOCAL_KEY
+    with suppress(OSError, UnicodeDecodeError, AuthenticationRequired, Forbidden):
+        app.accounts.keys.authenticate(path.read_text().strip())
+        path.chmod(0o600)
+        return
+    owner = _owner(app)
+
+    def audit(key: ApiKey) -> AuditDraft:
+        details: JsonObject = {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes)}
+        return AuditDraft("api_key.create", key.organization_id, owner.user_id, key.id, details, {})
+
+    wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)
+    path.unlink(missing_ok=True)  # Its mode is not kept.
+    replace_file(path, app.accounts.keys.create(owner, wanted, audit)[1].encode())
+
+
+def _owner(app: App) -> Principal:
+    with suppress(AuthenticationRequired):
+        return app.accounts.local_principal()
+    name = "Owner"
+    with suppress(OSError, KeyError):
+        name = getpass.getuser()
+    # Nobody knows this password: the way in is the key.
+    app.accounts.create(ADDRESS, secrets.token_urlsafe(32), name)
+    return app.accounts.local_principal()
 
 
 OPERATIONS = (

@@ -37,7 +37,7 @@ def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity |
         place = Visibility(private_key(caller.user_id), "private", caller.user_id)
     elif places:
         place = narrower(place, *places.values())
-    return replace(draft, visibility=place.key, memory_scope=place.memory_scope, scope_key=place.scope_key)
+    return replace(draft, **place.fields)
 
 
 def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:

@@ -140,8 +140,6 @@ def draft_of(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> E
         languages=tuple(fields.languages or ()),
         tags=tuple(fields.tags or ()),
         metadata=with_defaults(fields.entity_type, metadata),
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
+        **visibility.fields,
         project_id=project_id,
     )

@@ -12,8 +12,7 @@ from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
-from tools.records.readers import readable_by
-from tools.records.receipts import capture_receipt
+from tools.records.receipts import capture_receipt, readable_by
 from tools.reflecting.duplicates import Statement, compare
 from tools.reflecting.reflect_candidates import (
     ReflectionCandidate,

@@ -16,17 +16,18 @@ from stores.processor import processors
 from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.runtime.client_settings import PREFIX
 from tools.runtime.settings_checks import (
+    OIDC_NAME,
     HeaderSecret,
     HostHeader,
     ModelAddress,
+    OidcSetting,
     Origin,
     PublicAddress,
     Sender,
     SigningSecret,
     UserPath,
+    read_oidc,
 )
-from tools.runtime.settings_oidc import NAME as OIDC_NAME
-from tools.runtime.settings_oidc import OidcSetting, read_oidc
 
 __all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "without_secrets"]
 

@@ -1,12 +1,25 @@
-"""Types of settings, with the checks at the start of the server."""
+"""Types of settings, with the checks at the start of the server; the providers in ENGRAIN_OIDC."""
 
+import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
-from auth.external.addresses import is_web_address
+from auth.external.addresses import is_safe_to_call, is_web_address
+from auth.external.provider import OidcProvider
+from stores.errors import InvalidSetting
 
 SECRET_LENGTH = 32
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+")
@@ -79,3 +92,107 @@ PublicAddress = Annotated[str, AfterValidator(_public_address)]
 Origin = Annotated[str, AfterValidator(_origin)]
 HostHeader = Annotated[str, AfterValidator(_host)]
 Sender = Annotated[str, AfterValidator(_sender)]
+
+
+OIDC_NAME = "ENGRAIN_OIDC"
+EXTRA_PROVIDERS = frozenset({"google", "github"})
+
+Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[\x21-\x7e]+$")]
+
+
+class ProviderSetting(BaseModel):
+    """One provider."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    label: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = None
+    issuer: str
+    client_id: Word
+    client_secret_env: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=255)]
+    organization_slug: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+    scopes: tuple[Word, ...] = ("openid", "profile", "email")
+    role_claim_override: Word | None = None
+    silent_refresh_enabled: bool | None = None
+
+    @model_validator(mode="after")
+    def _agree(self) -> "ProviderSetting":
+        if not is_safe_to_call(self.issuer) or "?" in self.issuer:
+            raise ValueError(f"the issuer of {self.name} must be an https URL without a query")
+        if "openid" not in self.scopes:
+            raise ValueError(f"the scopes of {self.name} must hold openid")
+        return self
+
+
+class OidcSetting(BaseModel):
+    """All providers, and their defaults."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    providers: tuple[ProviderSetting, ...] = ()
+    role_claim: Word = "roles"
+    role_prefix: Word = "Engrain"
+    redirect_uri_base: str = ""
+    session_minutes: int = Field(60, ge=5, le=1440)
+    silent_refresh_enabled: bool = False
+    extra_providers_enabled: bool = False
+    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _agree(self) -> "OidcSetting":
+        names = [provider.name for provider in self.providers]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two providers have the name {twice[0]}")
+        if not self.extra_providers_enabled and (extra := sorted(EXTRA_PROVIDERS & set(names))):
+            raise ValueError(f"the provider {extra[0]} needs extra_providers_enabled")
+        if self.redirect_uri_base and (not is_web_address(self.redirect_uri_base) or "?" in self.redirect_uri_base):
+            raise ValueError("redirect_uri_base must be an http or https URL without a query")
+        return self
+
+    @property
+    def secret_names(self) -> frozenset[str]:
+        return frozenset(provider.client_secret_env for provider in self.providers)
+
+    @property
+    def organization_slugs(self) -> frozenset[str]:
+        return frozenset(provider.organization_slug for provider in self.providers)
+
+    def resolved(self) -> tuple[OidcProvider, ...]:
+        """Return the providers with the defaults filled in; a missing secret is None."""
+        return tuple(
+            OidcProvider(
+                name=each.name,
+                label=each.label or each.name.replace("-", " ").capitalize(),
+                issuer=each.issuer,
+                client_id=each.client_id,
+                client_secret=self._secrets.get(each.client_secret_env),
+                organization_slug=each.organization_slug,
+                scopes=each.scopes,
+                role_claim=each.role_claim_override or self.role_claim,
+                role_prefix=self.role_prefix,
+                silent_refresh=(
+                    self.silent_refresh_enabled if each.silent_refresh_enabled is None else each.silent_refresh_enabled
+                ),
+                session_minutes=self.session_minutes,
+            )
+            for each in self.providers
+        )
+
+
+def read_oidc(text: str, environ: Mapping[str, str]) -> OidcSetting:
+    """Read the setting, and the secrets that it names, from the environment."""
+    try:
+        setting = OidcSetting.model_validate(json.loads(text))
+    except ValidationError as error:
+        raise InvalidSetting(f"{OIDC_NAME} is not valid: {_reason(error)}.") from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidSetting(f"{OIDC_NAME} is not valid: it is not JSON ({error}).") from None
+    setting._secrets.update({name: environ[name] for name in setting.secret_names if environ.get(name)})
+    return setting
+
+
+def _reason(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    if first["type"] == "value_error":
+        return first["msg"].removeprefix("Value error, ")
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -10,7 +10,7 @@ from stores.exposures import Shown
 from stores.ledger import Cited, Citing, Claim, Transaction
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import READERS, Call, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Request, Result, Route, Tool, mutation
 from tools.records.entity_models import EntityId
 from tools.search.exposure import exposure_of, session_of
 
@@ -105,12 +105,9 @@ def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_
 
 
 OPERATIONS = (
-    Operation(
+    mutation(
         cite,
-        roles=READERS,
-        scope="write",
-        route=Route("POST", "/api/memory/cite", tag="search"),
+        Route("POST", "/api/memory/cite", tag="search"),
         tool=Tool("Cite records", read_only=False, idempotent=True, toolset="admin"),
-        mutates=True,
     ),
 )

@@ -21,7 +21,7 @@ from tools.frame.operation import Call, Filters, Operation, Route, Tool
 from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels, split_list
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
-from tools.records.readers import authors
+from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.passages import with_passages

@@ -15,10 +15,10 @@ from tools.crawling import operations as crawling
 from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
 from tools.frame.parsing import parse
 from tools.governance import review
-from tools.governance.correction_models import CorrectionRequest, CorrectionView
 from tools.governance.corrections import correct_memory
+from tools.governance.lifecycle import CorrectionRequest, CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
-from tools.records.project_names import ProjectNames
+from tools.records.projects import ProjectNames
 from tools.runtime.threads import in_thread
 from tools.work import moves, notes, planning, tasks
 from tools.work.notes import NoteView

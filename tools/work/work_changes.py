@@ -209,10 +209,7 @@ def draft_beside(subject: Entity, entity_type: str, name: str, content: str, met
         name=name,
         content=content,
         metadata={**of_subject, **metadata},
-        visibility=subject.visibility,
-        memory_scope=subject.memory_scope,
-        scope_key=subject.scope_key,
-        project_id=subject.project_id,
+        **subject.place,
     )
 
 

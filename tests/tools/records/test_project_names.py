@@ -8,7 +8,7 @@ from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound
 from tests.people import Person
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.operation import Operation
-from tools.records.project_names import FIELDS
+from tools.records.projects import FIELDS
 
 pytestmark = pytest.mark.anyio
 
