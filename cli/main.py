@@ -2,12 +2,10 @@
 
 import gc
 import os
-import sys
 from collections.abc import Callable
-from copy import copy
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,24 +18,7 @@ from cli.sources import export, import_source
 from cli.verbs.memory import COMMANDS
 from cli.verbs.work import GROUPS
 
-
-class _Commands(typer.Typer):
-    """Build only the command that is run: building all of them takes 50 ms."""
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        wanted = {*sys.argv[1:2], "version"}  # one command alone would be no group
-        commands = [each for each in self.registered_commands
-                    if (each.name or getattr(each.callback, "__name__", "")) in wanted]  # fmt: skip
-        groups = [each for each in self.registered_groups
-                  if each.typer_instance and each.typer_instance.info.name in wanted]  # fmt: skip
-        if len(commands) + len(groups) < 2:
-            return super().__call__(*args, **kwargs)
-        lean = copy(self)
-        lean.registered_commands, lean.registered_groups = commands, groups
-        return typer.Typer.__call__(lean, *args, **kwargs)
-
-
-app = _Commands(
+app = typer.Typer(
     name="engrain",
     help="A memory that software teams and their coding agents share.",
     no_args_is_help=True,
