@@ -7,7 +7,7 @@ FOLDER ?=
 DATA ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all check serve bench eval gate model docs clean
+.PHONY: help install demo test test-all check serve bench eval gate docs clean
 
 help: ## Say what there is.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

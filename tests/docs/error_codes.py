@@ -3,11 +3,13 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import rest_bridge.application  # noqa: F401 - its classes have to be there
 from rest_bridge.envelope import STATUSES, status_of
 from stores.errors import EngrainError, InvalidSetting
 from stores.folder import FolderInUse
+from stores.ledger import DeviceRefusal
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("stores", "auth", "tools", "rest_bridge")
@@ -24,7 +26,7 @@ def statuses() -> dict[str, int | None]:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:
                     for code in _given(node):
                         found.setdefault(code, status_of(kinds[node.func.id]("")))
-    return found
+    return found | dict.fromkeys(get_args(DeviceRefusal), 400)
 
 
 def _given(node: ast.Call) -> Iterator[str]:

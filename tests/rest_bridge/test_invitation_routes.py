@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections.abc import AsyncIterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -19,9 +20,13 @@ from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of
 from tools.app import App
 from tools.runtime.threads import in_thread
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
+pytestmark = pytest.mark.anyio
 
-SETTINGS = {"rate_limit_enabled": False}
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[Client]:
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 def path_of(app: App, person: Person) -> str:

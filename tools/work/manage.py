@@ -93,7 +93,7 @@ class ManageRequest(Request):
         "prioritize: limit. suggest: assignee, limit. correct_memory (raw memory): action (wrong, stale, duplicate, "
         "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, metadata, "
         "duplicate_of_source_id. review: kind, limit. edit: content. "
-        "crawl: url, source_name, project, depth, pages, include, exclude (paths). refresh of all: project. "
+        "crawl: url, source_name, project, depth, pages, include, exclude (paths). refresh all: project. "
         "Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(

@@ -246,7 +246,7 @@ async def test_records_that_only_the_graph_still_has_are_hidden(owner: Person, m
     with owner.app.indexer.indexes(owner.organization_id) as indexes:
         assert indexes.graph is not None
         before = indexes.graph.walks([a], depth=1, query=NeighbourQuery(frozenset({ORGANIZATION})))[a]
-        monkeypatch.setattr(type(indexes.graph), "walk", lambda *_, **__: before)
+        monkeypatch.setattr(type(indexes.graph), "walks", lambda *_, **__: {a: before})
     assert [each.id for each in before.entities] == [b]
     await owner.call("update_entity", entity_id=b, metadata={"status": "archived"})
     page = await owner.call("explore", mode="related", entity_id=a)
