@@ -86,13 +86,14 @@ class Proxy:
         asked = message if isinstance(message, dict) else {}
         try:
             self.deliver(asked, line)
-        except CommandFailed as failure:
-            if asked.get("id") is not None and "method" in asked:
-                self.write(_error(asked["id"], f"{failure.message} {failure.remediation}".strip()))
-            else:
-                sys.stderr.write(f"{failure.message}\n")
         except BrokenPipeError:
             os._exit(0)
+        except Exception as failure:  # noqa: BLE001 - without an answer the client would wait for ever
+            text = f"{failure} {getattr(failure, 'remediation', '')}".strip()
+            if asked.get("id") is not None and "method" in asked:
+                self.write(_error(asked["id"], text))
+            else:
+                sys.stderr.write(f"{text}\n")
 
     def deliver(self, asked: JsonObject, line: bytes) -> None:
         import httpx2  # noqa: PLC0415 - while the client starts, too
@@ -112,10 +113,9 @@ class Proxy:
         raise Unreachable(f"No Engrain server answers at {lost}.")
 
     def connected(self, lost: Client | None) -> Client:
-        """Return the connection, made anew if it is the lost one."""
+        """Return the connection, made anew if it is the lost one, which open calls may still hold."""
         with self.connecting:
             if self.client is lost:
-                self.connection.pop_all()
                 self.client = self.connection.enter_context(open_client(self.environ, url=self.url))
             assert self.client is not None  # noqa: S101 - for the type checker
             return self.client

@@ -153,6 +153,25 @@ def test_calls_go_on_when_the_server_was_killed(home: Home, start: Callable[...,
     assert home.pid() != before
 
 
+def test_all_calls_that_are_open_when_the_server_is_killed_are_answered(
+    home: Home, start: Callable[..., Agent]
+) -> None:
+    agent = start()
+    agent.greet()
+    for number in range(100, 112):
+        params = {"name": "remember", "arguments": {"name": f"Note {number}", "content": f"Kept by call {number}."}}
+        agent.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
+    os.kill(home.pid(), signal.SIGKILL)
+
+    assert agent.process.stdout is not None
+    answers = [json.loads(agent.process.stdout.readline()) for _ in range(12)]
+
+    assert {each["id"] for each in answers} == {*range(100, 112)}
+    assert not [each for each in answers if each.get("result", {"isError": True}).get("isError")]
+    stats = agent.tool("explore", mode="list", types=["episode"], limit=50)
+    assert len(stats["structuredContent"]["entities"]) == 12
+
+
 def agent_key(agent: Agent) -> str:
     hits = agent.tool("search", query="spare key")["structuredContent"]["results"]
     return str(hits[0]["id"])
