@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import typer
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, understanding
+from cli.client.failure import ExitCode, print_json, understanding
 from cli.client.server import JsonObject
 from tools.imports.adapters.engrain import FORMAT, NESTED, TEXTS, VERSION
 
@@ -99,7 +99,7 @@ def run_export(
             except OSError as error:
                 raise CommandFailed(f"{target} cannot be written: {error}.", "Free it, or name another one.") from None
         if as_json:
-            typer.echo(json.dumps({"path": str(target), "format": form, "lines": counts}))
+            print_json({"path": str(target), "format": form, "lines": counts})
             return
         told = ", ".join(f"{count:,} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items()) or "nothing"
         typer.echo(f"Exported {told} to {target}.")

@@ -1,6 +1,5 @@
 """`engrain up`, `stop`, `status`, `logs` and `mcp`."""
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -9,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cli.client.failure import CommandFailed, ExitCode, guarded
+from cli.client.failure import CommandFailed, ExitCode, guarded, print_json
 from cli.local.server import LOG, data_folder, ensure, serving, stop
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything (ENGRAIN_DATA_DIR).")]
@@ -63,7 +62,7 @@ def status(
             "uptime_seconds": health.get("uptime_seconds"), "indexes": ready.get("indexes"),
         }  # fmt: skip
         if as_json:
-            typer.echo(json.dumps(said, indent=2))
+            print_json(said)
             return
         typer.echo(f"Engrain {server.version} serves {who.address} (process {who.pid}, folder {folder}).")
         for index in ready.get("indexes", ()):

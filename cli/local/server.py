@@ -131,6 +131,8 @@ def _wait_until_free(folder: Path) -> None:
 
 
 def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
+    from tools.runtime.launch import last_words  # noqa: PLC0415 - seldom needed, and loads slowly
+
     log = folder / LOG
     with suppress(OSError):
         if log.stat().st_size > LOG_BYTES:
@@ -153,16 +155,9 @@ def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
         if serving(folder) is not None:
             return
         if process.returncode is not None:
-            raise Unreachable(f"The server of {folder} did not start: {_last_words(log, started_at)}", f"See {log}.")
+            raise Unreachable(f"The server of {folder} did not start: {last_words(log, started_at)}.", f"See {log}.")
         time.sleep(_PAUSE_S)
     raise Unreachable(f"The server of {folder} is not ready after {START_TIMEOUT_S:.0f} s.", f"See {log}.")
-
-
-def _last_words(log: Path, started_at: int) -> str:
-    with log.open("rb") as file:
-        file.seek(started_at)
-        lines = file.read().decode(errors="replace").strip().splitlines()
-    return " ".join(lines[-5:]) or "it said nothing."
 
 
 def _is_alive(pid: int) -> bool:

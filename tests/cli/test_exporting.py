@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cli.exporting import markdown
-from tests.cli.client.conftest import Shell
-from tests.cli.test_importing import place, server
+from tests.cli.client.conftest import Shell, place, server
 from tests.tools.imports.sources import records, relations
 from tools.imports.files import open_source
 

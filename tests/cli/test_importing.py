@@ -2,27 +2,17 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import Shell, bearer, server, signed_up
-from tools.runtime.launch import ServerProcess
+from tests.cli.client.conftest import Shell, place, server
 
-__all__ = ["server"]
+__all__ = ["place", "server"]
 
 LINES, KILLS = 4_000, 10
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ServerProcess) -> Iterator[tuple[Shell, httpx2.Client]]:
-    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        ada = signed_up(http, tmp_path.name)
-        http.headers.update(bearer(ada))
-        yield Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]}), http
 
 
 def notes(folder: Path, count: int) -> Path:

@@ -81,12 +81,12 @@ def _wait_ready(process: subprocess.Popen[bytes], data_dir: Path, log: Path) -> 
     deadline = time.monotonic() + READY_TIMEOUT_S
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise Unavailable(f"The server stopped with status {process.returncode}: {_last_words(log)}")
+            raise Unavailable(f"The server stopped with status {process.returncode}: {last_words(log)}")
         who = holder(data_dir)
         if who and who.pid == process.pid and who.address and _is_ready(who.address):
             return who.address
         time.sleep(0.02)
-    raise Unavailable(f"The server was not ready after {READY_TIMEOUT_S:.0f} s: {_last_words(log)}")
+    raise Unavailable(f"The server was not ready after {READY_TIMEOUT_S:.0f} s: {last_words(log)}")
 
 
 def _is_ready(address: str) -> bool:
@@ -95,9 +95,10 @@ def _is_ready(address: str) -> bool:
     return False
 
 
-def _last_words(log: Path) -> str:
+def last_words(log: Path, since: int = 0) -> str:
+    """Return the last lines of a log that were written after its first `since` bytes."""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - LAST_WORDS_BYTES))
+        file.seek(max(since, log.stat().st_size - LAST_WORDS_BYTES))
         lines = file.read(LAST_WORDS_BYTES).decode(errors="replace").strip().splitlines()
     return " | ".join(lines[-5:]) or "it said nothing"
 

@@ -91,3 +91,12 @@ def signed_up(http: httpx2.Client, name: str) -> dict[str, Any]:
 
 def bearer(signed: dict[str, Any]) -> dict[str, str]:
     return {"Authorization": f"Bearer {signed['access_token']}"}
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ServerProcess) -> Iterator[tuple[Shell, httpx2.Client]]:
+    """A shell of somebody who is logged in, and a client with the same rights."""
+    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
+        ada = signed_up(http, tmp_path.name)
+        http.headers.update(bearer(ada))
+        yield Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]}), http

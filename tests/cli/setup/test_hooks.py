@@ -3,7 +3,6 @@
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +10,15 @@ import httpx2
 import pytest
 
 from cli.setup.clients import HERE
-from tests.cli.client.conftest import Shell, bearer, server, signed_up
-from tools.runtime.launch import ServerProcess
+from tests.cli.client.conftest import Shell, place, server
 from tools.runtime.version import VERSION
 
-__all__ = ["server"]
+__all__ = ["place", "server"]
 
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> Shell:
     return Shell(tmp_path, {"ENGRAIN_URL": "http://127.0.0.1:9", "ENGRAIN_TOKEN": "x", "TMPDIR": str(tmp_path)})
-
-
-@pytest.fixture
-def place(tmp_path: Path, server: ServerProcess) -> Iterator[tuple[Shell, httpx2.Client]]:
-    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        ada = signed_up(http, tmp_path.name)
-        http.headers.update(bearer(ada))
-        yield Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]}), http
 
 
 def said(shell: Shell, name: str, event: dict[str, Any] | str) -> str:

@@ -1,4 +1,4 @@
-"""What is said of sources, and what is missing: pure functions, without a store."""
+"""Statements about sources, and gaps: pure functions, without a store."""
 
 from datetime import UTC, datetime
 
