@@ -134,6 +134,40 @@ def reindex(
 
 
 @app.command()
+def backup(
+    file: Annotated[
+        Path | None, typer.Argument(help="A new file, or a folder; DATA_DIR/backups by default.", show_default=False)
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Write a backup of the data folder into one file, also while a server uses it. Indexes stay out."""
+    from cli.backup import run_backup  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_backup(os.environ, data_dir=data_dir, target=file))
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `engrain backup` wrote.", show_default=False)],
+    data_dir: DataDir = None,
+) -> None:
+    """Restore a backup into an empty data folder, and verify the audit log. The next start rebuilds the indexes."""
+    from cli.backup import run_restore  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_restore(os.environ, data_dir=data_dir, file=file))
+
+
+@app.command()
+def doctor(
+    data_dir: DataDir = None, json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False
+) -> None:
+    """Check folder, lock, port, disk, versions, model, indexes and clock. Exit code 1 if something fails."""
+    from cli.doctor import run_doctor  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_doctor(os.environ, data_dir=data_dir, as_json=json))
+
+
+@app.command()
 def demo(
     folder: Annotated[
         Path | None, typer.Option(help="Also ingest the Markdown, reStructuredText and text files of this folder.")

@@ -1,6 +1,8 @@
-"""The wheel works where no checkout is: built, installed into an empty environment, and asked one question."""
+"""The wheel works where no checkout is: built, installed into empty environments, and asked one question."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -8,31 +10,15 @@ import zipfile
 from importlib.metadata import distributions
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from stores.embedding.shipped import SHA256
+from tools.runtime.version import VERSION
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("tools", "stores", "rest_bridge", "auth", "cli", "evals")
-ROUND_TRIP = """
-import sys, tempfile
-from pathlib import Path
-import httpx2
-from tools.runtime.launch import server_process
-import stores
-assert not Path(stores.__file__).is_relative_to(sys.argv[1]), stores.__file__
-with tempfile.TemporaryDirectory() as folder, server_process(Path(folder)) as server:
-    with httpx2.Client(base_url=server.address, timeout=30) as http:
-        body = {"email": "a@example.org", "password": "long enough", "name": "A"}
-        token = http.post("/api/auth/local/signup", json=body).raise_for_status().json()["access_token"]
-        http.headers["Authorization"] = "Bearer " + token
-        note = {"name": "Wheel", "content": "The wheel turns."}
-        made = http.post("/api/entities", params={"sync": "true"}, json=note).raise_for_status().json()
-        assert made["background_jobs"]["pending_indexes"] == [], made
-        found = http.post("/api/search", json={"query": "what turns?"}).raise_for_status().json()
-        assert found["results"][0]["id"] == made["id"], found
-print("round trip done")
-"""
+MEMBERS_OF_A_PROJECT = ("tools/__init__.py", "auth.py", "stores.py", "cli/__init__.py")
 
 
 @pytest.fixture(scope="module")
@@ -60,24 +46,63 @@ def test_the_wheel_holds_every_folder_the_models_and_the_migrations(wheel: Path)
     assert {"cli/setup/clients.toml", *(f"cli/setup/plugin/{name}" for name in plugin)} <= set(names)
 
 
+@pytest.fixture(scope="module")
+def wheels(wheel: Path) -> Path:
+    """The wheel and all that it needs; from here on nothing is downloaded."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
+    subprocess.run([*command, "--dest", str(wheel.parent), str(wheel)], check=True, timeout=900)
+    return wheel.parent
+
+
+def installed(installer: str, wheels: Path, folder: Path) -> list[str]:
+    offline = ["--no-index", "--find-links", str(wheels)]
+    if installer == "pip":
+        venv.create(folder / "environment", with_pip=True)
+        subprocess.run([folder / "environment/bin/pip", "install", "--quiet", *offline, "engrain"], check=True)
+        return [str(folder / "environment/bin/engrain")]
+    tool = shutil.which(installer, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if tool is None:
+        pytest.skip(f"{installer} is not installed")
+    if installer == "uvx":
+        return [tool, "--offline", *offline, "--python", sys.executable, "--from", "engrain", "engrain"]
+    subprocess.run([tool, "install", "--quiet", f"--pip-args={' '.join(offline)}", "engrain"], check=True)
+    return [str(folder / "bin/engrain")]
+
+
 @pytest.mark.slow
-def test_an_installed_wheel_answers_a_question(wheel: Path, tmp_path: Path) -> None:
-    environment = tmp_path / "environment"
-    venv.create(environment, with_pip=False, system_site_packages=False)
-    python = environment / "bin" / "python"
-    site = next((environment / "lib").glob("python3*")) / "site-packages"
-    # Its dependencies are this environment's; the package itself comes from the wheel alone.
-    others = [path for path in sys.path if path.endswith("site-packages")]
-    (site / "dependencies.pth").write_text("\n".join(others))
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(site)
-    answer = subprocess.run(
-        [str(python), "-P", "-c", ROUND_TRIP, str(ROOT)], cwd=tmp_path,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"}, capture_output=True, text=True,
-        timeout=180, check=False,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    assert "round trip done" in answer.stdout
+@pytest.mark.parametrize("installer", ["pip", "pipx", "uvx"])
+def test_an_installed_wheel_answers_a_question_beside_modules_of_the_same_names(
+    installer: str, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PYTHONPATH", "PIP_FIND_LINKS", "PIP_CONSTRAINT"):
+        monkeypatch.delenv(name, raising=False)
+    places = {"PIP_CONFIG_FILE": "none", "PIPX_HOME": "pipx", "PIPX_BIN_DIR": "bin", "UV_CACHE_DIR": "uv"}
+    for name, place in places.items():
+        monkeypatch.setenv(name, str(tmp_path / place))
+    command, project, data = installed(installer, wheels, tmp_path), tmp_path / "project", str(tmp_path / "data")
+    for name in MEMBERS_OF_A_PROJECT:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("raise RuntimeError('this is not Engrain')")
+    monkeypatch.chdir(project)
+    assert subprocess.check_output([*command, "version"], text=True).strip() == VERSION
+    serve = [*command, "serve", "--port", "0", "--data-dir", data]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[2]
+        with httpx2.Client(base_url=address, timeout=60) as http:
+            body = {"email": "a@example.org", "password": "long enough", "name": "A"}
+            token = http.post("/api/auth/local/signup", json=body).raise_for_status().json()["access_token"]
+            http.headers["Authorization"] = "Bearer " + token
+            note = {"name": "Wheel", "content": "The wheel turns."}
+            made = http.post("/api/entities", params={"sync": "true"}, json=note).raise_for_status().json()
+            found = http.post("/api/search", json={"query": "what turns?"}).raise_for_status().json()
+        findings = json.loads(subprocess.check_output([*command, "doctor", "--json", "--data-dir", data]))
+        server.terminate()
+    assert (server.returncode, found["results"][0]["id"]) == (0, made["id"])
+    states = {(each["check"], each["state"]) for each in findings}
+    assert {("lock", "ok"), ("model", "ok"), ("index", "ok"), ("clock", "ok")} <= states
+    if installer == "pip":
+        subprocess.run([ROOT / "packaging/check.sh", *command], check=True)
 
 
 def test_no_other_distribution_owns_our_import_names() -> None:

@@ -87,7 +87,7 @@ IN_CHUNK = 500
 """Few distinct statements, below the limits on parameters."""
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
-_BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/guide/operations.md."
+_BACKUP = "Stop the server, and restore a backup with `engrain restore`: see docs/guide/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
 _SQLITE_PRAGMAS = (

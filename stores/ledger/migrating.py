@@ -47,15 +47,21 @@ def _create(connection: Connection) -> None:
 def _upgrade(connection: Connection, version: str) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
+    from alembic.script import ScriptDirectory  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
+
+    from stores.backup import write_backup  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        ScriptDirectory.from_config(config).get_revision(version)
     except CommandError as error:
         raise InvalidSetting(
             f"The ledger was written by a newer version of Engrain: it has schema {version}, this one knows {HEAD}.",
             remediation="Install that version, or restore a backup that this one made.",
         ) from error
+    if (file := connection.engine.url.database) and connection.dialect.name == "sqlite":
+        write_backup(Path(file).parent)
+    command.upgrade(config, "head")

@@ -1,6 +1,9 @@
 import logging
+import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -12,8 +15,9 @@ from sqlalchemy import text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from stores.backup import unpack
 from stores.errors import InvalidSetting
-from stores.ledger import Ledger, schema
+from stores.ledger import Ledger, migrating, schema
 from stores.ledger.engine import connect
 from stores.ledger.migrating import HEAD, SCRIPTS
 from tests.stores.ledger.samples import ANN, ORG, create, draft, organization, person
@@ -69,6 +73,34 @@ def test_a_ledger_from_the_future_is_refused_with_a_sentence(url: str) -> None:
     database.close()
     with pytest.raises(InvalidSetting, match=r"newer version.*schema 9999"):
         Ledger.open(url)
+
+
+LATER = f"""
+from alembic import op
+from sqlalchemy import Column, Integer
+revision, down_revision = "0002", "{HEAD}"
+def upgrade(): op.add_column("meta", Column("more", Integer))
+"""
+
+
+def test_an_older_ledger_is_backed_up_before_it_is_migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, scripts = tmp_path / "data", tmp_path / "migrations"
+    data.mkdir()
+    Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}").close()
+    shutil.copytree(SCRIPTS, scripts)
+    (scripts / "versions" / "0002.py").write_text(LATER)
+    monkeypatch.setattr(migrating, "SCRIPTS", scripts)
+    monkeypatch.setattr(migrating, "HEAD", "0002")
+
+    for _ in range(2):
+        Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}").close()
+
+    (kept,) = (data / "backups").iterdir()
+    assert unpack(kept, scripts)["schema"] == HEAD
+    for folder, version, more in ((scripts, HEAD, False), (data, "0002", True)):
+        with closing(sqlite3.connect(folder / "ledger.sqlite")) as connection:
+            assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (version,)
+            assert ("more" in [row[1] for row in connection.execute("PRAGMA table_info(meta)")]) == more
 
 
 def test_opening_says_nothing(url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
