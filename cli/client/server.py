@@ -3,9 +3,10 @@
 import json
 import platform
 import re
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from http.client import HTTPConnection, HTTPException
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -68,11 +69,12 @@ _SESSIONS = "/api/auth/"
 OTHERWISE = "Start it with `engrain serve`, or name another one with --url or ENGRAIN_URL."
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     status: int
     header: Mapping[str, str]
     """Lower-case names."""
-    body: bytes
+    lines: Iterable[bytes]
+    """Parts of the body that end at line feeds, and nowhere else."""
 
 
 class Server:
@@ -82,7 +84,7 @@ class Server:
         self.address = address
         self.version = ""
         """Known after the first answer."""
-        self._http: httpx2.Client | None = None
+        self._pool: httpx2.Client | None = None
 
     def request(
         self, method: str, path: str, body: JsonObject | None = None, *, token: str | None = None
@@ -94,70 +96,67 @@ class Server:
         content = None if body is None else json.dumps(body).encode()
         if content is not None:
             headers["Content-Type"] = "application/json"
-        is_near = self.address.startswith("http:") and is_local(self.address)
-        answer = (self._send_here if is_near else self._send)(method, path, content, headers)
-        return self._read(answer)
+        with self.exchange(method, path, content, headers) as answer:
+            return self._read(answer)
 
-    def _send_here(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> _Answer:
-        # Without proxy, TLS and pool, the standard library does: loading httpx2 takes longer than the request.
-        parts = urlsplit(self.address)
-        try:
-            with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_TIMEOUT_S)) as connection:
-                connection.request(method, parts.path + path, content, headers)
-                answer = connection.getresponse()
-                return _Answer(
-                    answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
-                )
-        except (OSError, HTTPException, UnicodeError) as error:
-            raise self._unreachable(error) from None
-
-    def _send(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> _Answer:
+    @contextmanager
+    def exchange(
+        self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], timeout_s: float | None = None
+    ) -> Iterator[Answer]:
+        """Send a request, and yield the answer while it arrives; Unreachable if the connection fails on the way."""
+        parts, timeout_s = urlsplit(self.address), timeout_s or ANSWER_TIMEOUT_S
+        if parts.scheme == "http" and is_local(self.address):
+            # Without proxy, TLS and pool, the standard library does: loading httpx2 takes longer than the request.
+            try:
+                with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)) as connection:
+                    connection.request(method, parts.path + path, content, dict(headers))
+                    with connection.getresponse() as got:
+                        yield Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got)
+            except (OSError, HTTPException, UnicodeError) as error:
+                raise self._unreachable(error) from None
+            return
         import httpx2  # noqa: PLC0415 - a third of a command's start
 
+        timeout = httpx2.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         try:
-            answer = self.http().request(method, self.address + path, content=content, headers=headers)
+            with self._http(httpx2).stream(
+                method, self.address + path, content=content, headers=dict(headers), timeout=timeout
+            ) as reply:
+                yield Answer(reply.status_code, reply.headers, _lines(reply.iter_bytes()))
         except (httpx2.InvalidURL, httpx2.HTTPError, UnicodeError) as error:
             raise self._unreachable(error) from None
-        return _Answer(answer.status_code, answer.headers, answer.content)
 
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = str(error) or type(error).__name__
         return Unreachable(f"No Engrain server answers at {self.address}: {reason}.", OTHERWISE)
 
     def close(self) -> None:
-        if self._http is not None:
-            self._http.close()
+        if self._pool is not None:
+            self._pool.close()
 
-    def http(self) -> "httpx2.Client":
-        """Return the connections to the server, for several threads."""
-        if self._http is None:
-            import ssl  # noqa: PLC0415 - as above
-            from http.cookiejar import CookieJar, DefaultCookiePolicy  # noqa: PLC0415 - as above
+    def _http(self, httpx2: ModuleType) -> "httpx2.Client":
+        if self._pool is None:
+            from http.cookiejar import CookieJar, DefaultCookiePolicy  # noqa: PLC0415 - as httpx2
 
-            import httpx2  # noqa: PLC0415 - as above
-
-            self._http = httpx2.Client(
-                timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            self._pool = httpx2.Client(
                 # Shorter than the server's five: it must not close a connection on which a request is sent.
                 limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE_S),
                 # A login sets cookies, and with them each request would be one of that session.
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-                # Without TLS no authorities are needed, and loading them takes longer than the request.
-                verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self.address.startswith("http:") else True,
                 # A proxy of the environment is for other hosts than this one.
                 trust_env=not is_local(self.address),
                 follow_redirects=False,
             )
-        return self._http
+        return self._pool
 
-    def _read(self, answer: _Answer) -> JsonObject:
+    def _read(self, answer: Answer) -> JsonObject:
         self.version = answer.header.get(_STAMP, "")
         if not self.version:
             raise Unreachable(f"What answers at {self.address} is not Engrain (status {answer.status}).", OTHERWISE)
         if answer.status == 204:
             return {}
         try:
-            body = json.loads(answer.body)
+            body = json.loads(b"".join(answer.lines))
         except ValueError:
             body = None
         if not isinstance(body, dict):
@@ -174,6 +173,14 @@ class Server:
             str(body.get("remediation", "")),
             float(wait) if wait.isascii() and wait.isdigit() else None,
         )
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
+    yield rest
 
 
 def user_agent() -> str:

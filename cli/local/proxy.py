@@ -15,17 +15,14 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from cli.client import Client, CommandFailed, open_client
 from cli.client.failure import Refused, Unreachable
-from cli.client.server import JsonObject
+from cli.client.server import Answer, JsonObject
 from cli.local.project import project_of_folder
 from cli.local.server import alone, data_folder
-
-if TYPE_CHECKING:
-    import httpx2
 
 AT_ONCE = 32
 LAST_ANSWERS_S = 10.0
@@ -86,8 +83,6 @@ class Proxy:
         asked = message if isinstance(message, dict) else {}
         try:
             self.deliver(asked, line)
-        except BrokenPipeError:
-            os._exit(0)
         except Exception as failure:  # noqa: BLE001 - without an answer the client would wait for ever
             text = f"{failure} {getattr(failure, 'remediation', '')}".strip()
             if asked.get("id") is not None and "method" in asked:
@@ -96,21 +91,17 @@ class Proxy:
                 sys.stderr.write(f"{text}\n")
 
     def deliver(self, asked: JsonObject, line: bytes) -> None:
-        import httpx2  # noqa: PLC0415 - while the client starts, too
-
         # With the same key the server carries a call out once, whatever it had done before it ended.
         key = {"Idempotency-Key": str(uuid.uuid4())} if asked.get("method") == "tools/call" else {}
         client = self.connected(None)
         for pause_s in PAUSES_S:
             try:
-                self.exchange(client, asked, line, key)
-            except httpx2.HTTPError as error:
-                lost = f"{client.server.address}: {error or type(error).__name__}"
-            else:
-                return
+                return self.exchange(client, asked, line, key)
+            except Unreachable as unreachable:
+                lost = unreachable
             time.sleep(pause_s)
             client = self.connected(client)
-        raise Unreachable(f"No Engrain server answers at {lost}.")
+        raise lost
 
     def connected(self, lost: Client | None) -> Client:
         """Return the connection, made anew if it is the lost one, which open calls may still hold."""
@@ -130,22 +121,27 @@ class Proxy:
         }
 
         def send(token: str) -> None:
-            http, sent = client.server.http(), {**headers, "Authorization": f"Bearer {token}"}
-            address = f"{client.server.address}/mcp"
-            with http.stream("POST", address, content=line, headers=sent, timeout=CALL_TIMEOUT_S) as reply:
-                if reply.status_code == 401:
+            sent = {**headers, "Authorization": f"Bearer {token}"}
+            with client.server.exchange("POST", "/mcp", line, sent, CALL_TIMEOUT_S) as reply:
+                if reply.status == 401:
                     raise Refused(401, "invalid_token", "The server does not accept the token.", "", None)
                 self.pass_on(client, asked, reply)
 
         client.authorized(send)
 
-    def pass_on(self, client: Client, asked: JsonObject, reply: "httpx2.Response") -> None:
-        if asked.get("method") == "initialize" and (session := reply.headers.get("mcp-session-id")):
+    def pass_on(self, client: Client, asked: JsonObject, reply: Answer) -> None:
+        if asked.get("method") == "initialize" and (session := reply.header.get("mcp-session-id")):
             self.headers["mcp-session-id"] = session
-        for answer in _messages(reply):
+        is_open = "method" in asked and asked.get("id") is not None
+        for answer in _messages(client.server.address, reply):
             if asked.get("method") in _GREETINGS and "result" in answer:
                 self.greet(client, asked, answer["result"])
-            self.write(answer if "jsonrpc" in answer else _refusal(asked, answer))
+            if "jsonrpc" not in answer:
+                answer = _refusal(asked, answer)
+            is_open = is_open and answer.get("id") != asked["id"]
+            self.write(answer)
+        if is_open:  # The end of a stream looks alike when the server was killed.
+            raise Unreachable(f"{client.server.address} ended the connection without an answer.")
 
     def greet(self, client: Client, asked: JsonObject, result: JsonObject) -> None:
         """Keep the agreed revision, and name the working folder's project in the instructions."""
@@ -181,37 +177,38 @@ class Proxy:
     def end_session(self) -> None:
         if self.client is None or "mcp-session-id" not in self.headers:
             return
-        import httpx2  # noqa: PLC0415 - loaded by the first call
-
         client = self.client
 
         def end(token: str) -> None:
             headers = {**self.headers, "Authorization": f"Bearer {token}"}
-            client.server.http().delete(f"{client.server.address}/mcp", headers=headers, timeout=1)
+            with client.server.exchange("DELETE", "/mcp", None, headers, 1):
+                pass
 
-        with suppress(httpx2.HTTPError):
-            client.authorized(end)
+        client.authorized(end)
 
     def write(self, message: JsonObject) -> None:
         line = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
         with self.writing:
             view = memoryview(line)
-            while view:
-                view = view[self.output.write(view) :]
+            try:
+                while view:
+                    view = view[self.output.write(view) :]
+            except BrokenPipeError:  # The client is gone.
+                os._exit(0)
 
 
-def _messages(reply: "httpx2.Response") -> Iterator[JsonObject]:
-    if reply.headers.get("content-type", "").startswith("text/event-stream"):
+def _messages(address: str, reply: Answer) -> Iterator[JsonObject]:
+    if reply.header.get("content-type", "").startswith("text/event-stream"):
         # The server writes the data of an event as one line.
-        texts = (line.removeprefix("data:") for line in reply.iter_lines() if line.startswith("data:"))
+        texts = (line.removeprefix(b"data:") for line in reply.lines if line.startswith(b"data:"))
     else:
-        texts = (each.decode() for each in (reply.read(),))
+        texts = (each for each in (b"".join(reply.lines),))
     for text in texts:
         if text.strip():
             try:
                 message = json.loads(text)
             except ValueError:
-                raise Unreachable(f"What answers at {reply.url} is not Engrain (status {reply.status_code}).") from None
+                raise CommandFailed(f"What answers at {address} is not Engrain (status {reply.status}).") from None
             yield message
 
 
