@@ -16,6 +16,7 @@ import platformdirs
 import typer
 
 from cli.refusals import guarded
+from cli.setup.command import SET_UP, setups
 from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.shipped import SHA256, shipped_file
 from stores.errors import EngrainError
@@ -42,6 +43,7 @@ class Finding(NamedTuple):
 class Examined(NamedTuple):
     """Settings, data folder, and `/api/health/ready` of the server that holds it."""
 
+    environ: Mapping[str, str]
     settings: Settings
     warnings: list[str]
     claimed: bool
@@ -56,7 +58,9 @@ def run_doctor(environ: Mapping[str, str], *, data_dir: Path | None, as_json: bo
 
     def command() -> int:
         settings, warnings = read_settings(environ, data_dir=data_dir)
-        examined = _asked(Examined(settings, warnings, is_claimed(settings.data_dir), holder(settings.data_dir)))
+        examined = _asked(
+            Examined(environ, settings, warnings, is_claimed(settings.data_dir), holder(settings.data_dir))
+        )
         found = [finding for check in CHECKS for finding in check(examined)]
         lines = [f"{each.state:5}{each.check:9}{each.detail} {each.advice}".rstrip() for each in found]
         typer.echo(json.dumps([each._asdict() for each in found], indent=2) if as_json else "\n".join(lines))
@@ -154,7 +158,12 @@ def _server(examined: Examined) -> Iterator[Finding]:
         yield Finding(state, "clock", f"It is {examined.clock_off_s:+.0f} s off the server's clock.", advice)
 
 
-CHECKS: tuple[Callable[[Examined], Iterator[Finding]], ...] = (_versions, _places, _lock, _model, _server)
+def _clients(examined: Examined) -> Iterator[Finding]:
+    for name, status in setups(examined.environ).items():
+        yield Finding("ok" if status == SET_UP else "warn", "client", f"{name}: {status.removesuffix('.')}.")
+
+
+CHECKS: tuple[Callable[[Examined], Iterator[Finding]], ...] = (_versions, _places, _lock, _model, _server, _clients)
 
 
 def _existing(path: Path) -> Path:

@@ -13,6 +13,7 @@ from cli.setup.clients import CLIENTS, is_there, wanted
 from cli.setup.files import Plan, State
 
 WIDTH = 200
+SET_UP = "set up"
 
 
 def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
@@ -34,6 +35,12 @@ def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: b
     return code or max((guarded(partial(act, name, is_sure=is_sure)) for name in dict.fromkeys(chosen)), default=0)
 
 
+def setups(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the status of each client that was set up: `SET_UP`, or a sentence on its changed or damaged files."""
+    state = State()
+    return {name: _status(environ, state, name) for name in state.read() if name in CLIENTS}
+
+
 def _list(environ: Mapping[str, str], state: State) -> str:
     found = {name: _status(environ, state, name) for name in CLIENTS}
     lines = [f"{name:12} {CLIENTS[name].title:12} {status}" for name, status in found.items()]
@@ -47,7 +54,7 @@ def _status(environ: Mapping[str, str], state: State, name: str) -> str:
         return "not found"
     try:
         if not any(plan.is_change for plan in _additions(environ, state, name)):
-            return "set up"
+            return SET_UP
     except CommandFailed as failure:
         return shown(failure.message)
     return f"set up, changed since; engrain setup {name} renews it" if is_ours else "not set up"

@@ -22,7 +22,11 @@ Found = dict[str, tuple[str, str]]
 
 
 @pytest.fixture
-def doctor(tmp_path: Path) -> Callable[..., tuple[int, Found]]:
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, Found]]:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
     def run(**environ: str) -> tuple[int, Found]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = str(free.getsockname()[1])
@@ -93,3 +97,15 @@ def test_the_server_of_the_folder_is_asked(doctor: Callable[..., tuple[int, Foun
         )  # fmt: skip
         code, found = doctor()
         assert (code, found["lock"][0], "run kill" in found["lock"][1]) == (1, "fail", True)
+
+
+def test_the_configurations_of_clients_are_read(doctor: Callable[..., tuple[int, Found]], tmp_path: Path) -> None:
+    configuration = tmp_path / "home/.gemini/settings.json"
+    configuration.parent.mkdir(parents=True)
+    assert CliRunner().invoke(app, ["setup", "gemini", "--yes"]).exit_code == 0
+    assert doctor()[1]["client"] == ("ok", "gemini: set up. ")
+    configuration.write_text("{}")
+    assert "engrain setup gemini renews it" in doctor()[1]["client"][1]
+    configuration.write_text("{")
+    state, said = doctor()[1]["client"]
+    assert (state, str(configuration) in said) == ("warn", True)
