@@ -25,6 +25,7 @@ from sqlalchemy import (
     and_,
     bindparam,
 )
+from sqlalchemy.schema import SchemaItem
 
 from stores.ledger.encoding import dump_json, from_micros, load_object, load_strings, to_micros
 
@@ -44,6 +45,11 @@ KeyText = Text().with_variant(Text(collation="C"), "postgresql")
 def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
     # `unique=False` would mean a plain index.
     return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
+
+
+def keys(*names: str) -> list[Column[str]]:
+    """Return columns of a primary key."""
+    return [key(name, primary_key=True) for name in names]
 
 
 def number(name: str, *, nullable: bool = False, index: bool = False, primary_key: bool = False) -> Column[int]:
@@ -66,6 +72,13 @@ def refers(table: str, *columns: str, cascade: bool = False) -> ForeignKeyConstr
     pairs = [each.split() for each in columns]
     targets = [f"{table}.{pair[-1]}" for pair in pairs]
     return ForeignKeyConstraint([pair[0] for pair in pairs], targets, ondelete="CASCADE" if cascade else None)
+
+
+def table(name: str, *parts: SchemaItem, of: type[Any] | None = None) -> Table:
+    """Make a table; `of` is the record whose fields are columns, too."""
+    columns = [part for part in parts if isinstance(part, Column)]
+    others = (part for part in parts if not isinstance(part, Column))
+    return Table(name, metadata, *(columns if of is None else columns_for(of, *columns)), *others)
 
 
 def columns_for(record: type[Any], *special: Column[Any]) -> list[Column[Any]]:
