@@ -4,7 +4,6 @@ Instants are microseconds since 1970 and JSON is text, on every database.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
@@ -114,38 +113,39 @@ def beside(one: Column[Any], other: Column[Any]) -> ColumnElement[bool]:
 
 
 def field_names(record: type[Any]) -> tuple[str, ...]:
-    """Return the fields of a dataclass, in the order in which its rows are read."""
-    return tuple(each.name for each in fields(record))
-
-
-def columns_of(table: Table, record: type[Any]) -> list[Column[Any]]:
-    return [table.c[name] for name in field_names(record)]
+    """Return the fields of a record, in the order in which its rows are read."""
+    return tuple(get_type_hints(record))
 
 
 T = TypeVar("T")
-Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+Codec = tuple[int, Callable[[Any], Any], Callable[[Any], Any]]
+"""Place of a field, and how its values are encoded and decoded."""
+DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 def to_values(record: object) -> dict[str, Any]:
     """Return the columns of a record: instants are microseconds, collections JSON."""
     names, codecs = _shape(type(record))  # type: ignore[arg-type]  # a class is hashable
     cells = fields_of(record, names)
-    for name, (encode, _) in codecs:
-        if cells[name] is not None:
-            cells[name] = encode(cells[name])
+    for place, encode, _ in codecs:
+        if cells[names[place]] is not None:
+            cells[names[place]] = encode(cells[names[place]])
     return cells
 
 
 def reader(record: type[T]) -> Callable[[Sequence[Any]], T]:
-    """Return a function that makes a record of the first cells of a row, in the order of its fields."""
+    """Return a function that makes a record of the first cells of a row, in the order of its fields.
+
+    It raises one of `DAMAGE` if a cell cannot be decoded.
+    """
     names, codecs = _shape(record)  # type: ignore[arg-type]  # as above
 
     def read(row: Sequence[Any]) -> T:
-        cells = dict(zip(names, row, strict=False))
-        for name, (_, decode) in codecs:
-            if cells[name] is not None:
-                cells[name] = decode(cells[name])
-        return record(**cells)
+        cells = list(row[: len(names)])
+        for place, _, decode in codecs:
+            if cells[place] is not None:
+                cells[place] = decode(cells[place])
+        return record(*cells)
 
     return read
 
@@ -158,13 +158,13 @@ _getter = cache(lambda names: attrgetter(*names))
 
 
 @cache
-def _shape(record: type[Any]) -> tuple[tuple[str, ...], list[tuple[str, Codec]]]:
+def _shape(record: type[Any]) -> tuple[tuple[str, ...], list[Codec]]:
     hints = get_type_hints(record)
-    names = field_names(record)
-    return names, [(name, codec) for name in names if (codec := _codec(hints[name])) is not None]
+    codecs = ((place, _codec(hint)) for place, hint in enumerate(hints.values()))
+    return tuple(hints), [(place, *codec) for place, codec in codecs if codec is not None]
 
 
-def _codec(hint: object) -> Codec | None:
+def _codec(hint: object) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
     kinds = {hint, *(get_args(hint) if type(None) in get_args(hint) else ())}
     origins = {get_origin(kind) for kind in kinds}
     if datetime in kinds:

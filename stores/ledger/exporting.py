@@ -8,8 +8,8 @@ from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, exists, 
 
 from stores.ledger import schema
 from stores.ledger.columns import here
-from stores.ledger.damage import sound
-from stores.ledger.relations import relation_columns, to_relation
+from stores.ledger.record_table import sound
+from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
 from stores.records import Entity, Relation
@@ -42,7 +42,7 @@ class ExportReads(Store):
     def relations(self, query: ExportQuery) -> tuple[list[Relation], str | None]:
         # Also ended ones.
         ends = (_end(query, end) for end in (_relations.c.source_id, _relations.c.target_id))
-        shown = select(*relation_columns()).where(_relations.c.visibility.in_(_visible), *ends)
+        shown = select(*RELATIONS.columns).where(_relations.c.visibility.in_(_visible), *ends)
         rows, last = self._page(_relations, shown, query)
         return sound(rows, to_relation), last
 

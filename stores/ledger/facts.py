@@ -10,11 +10,10 @@ from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, field_names, fields_of, here
-from stores.ledger.damage import sound
 from stores.ledger.encoding import to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
-from stores.ledger.record_table import RecordTable
+from stores.ledger.record_table import sound
 from stores.ledger.relation_history import (
     SINGLE_VALUED,
     End,
@@ -25,7 +24,7 @@ from stores.ledger.relation_history import (
     succeeded_at,
     told_between,
 )
-from stores.ledger.relations import STATES, RelationDraft, between, present, readable_end, relation_columns, to_relation
+from stores.ledger.relations import RELATIONS, STATES, RelationDraft, between, present, readable_end, to_relation
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -34,7 +33,7 @@ _entities = schema.entities
 _of_organization = here(_table)
 _source, _target = _entities.alias("source"), _entities.alias("target")
 _touches = or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity"))
-_about = select(*relation_columns()).where(_of_organization, _touches, present())
+_about = select(*RELATIONS.columns).where(_of_organization, _touches, present())
 _stated = (
     select(
         *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
@@ -60,7 +59,6 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 )
 
 
-_RELATIONS = RecordTable(_table, Relation)
 _DRAFTED = field_names(RelationDraft)
 Place = tuple[str, str, str]
 """Source, name and, for many-valued names, target."""
@@ -194,7 +192,7 @@ class RelationWrites(EndWrites):
         return known
 
     def _store(self, relations: dict[str, Relation]) -> None:
-        rows = [_RELATIONS.values(each) for each in relations.values()]
+        rows = [RELATIONS.values(each) for each in relations.values()]
         relations.clear()
         self._insert_all(_table, rows, "relation")
 

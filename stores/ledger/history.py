@@ -25,11 +25,11 @@ from sqlalchemy import (
 
 from stores.ledger import schema
 from stores.ledger.columns import beside, here
-from stores.ledger.damage import sound
 from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.json_sql import AsJson, json_list, listed
+from stores.ledger.record_table import sound
 from stores.ledger.relation_history import believed, expired_then, invalid_then
-from stores.ledger.relations import SUPERSEDES, readable_end, relation_columns, to_relation
+from stores.ledger.relations import RELATIONS, SUPERSEDES, readable_end, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import Relation
@@ -155,12 +155,12 @@ def _present(mode: Mode, include_ended: bool) -> Select[Any]:
         case "conflicts":
             retired = and_(_table.c.name == SUPERSEDES, _begun)
             times = and_(schema.MAY_CONFLICT, or_(~_open, _table.c.invalid_at <= _at, retired))
-    return select(*relation_columns(), *_today).where(*_readable(is_past=False), times)
+    return select(*RELATIONS.columns, *_today).where(*_readable(is_past=False), times)
 
 
 def _known_then(joined: FromClause, *conditions: ColumnElement[bool]) -> Select[Any]:
     then = {"expired_at": _expired_then.label("expired_at"), "invalid_at": _invalid_then.label("invalid_at")}
-    columns = [then.get(column.name, column) for column in relation_columns()]
+    columns = [then.get(column.name, column) for column in RELATIONS.columns]
     return select(*columns, *_today).select_from(joined).where(*conditions, *_readable(is_past=True))
 
 

@@ -14,8 +14,7 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, Times, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import KeyText, here
-from stores.ledger.damage import DAMAGE
+from stores.ledger.columns import DAMAGE, KeyText, here
 from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads

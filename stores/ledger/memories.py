@@ -10,13 +10,12 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, liter
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import among, beside, here
-from stores.ledger.damage import DAMAGE, damaged, sound
+from stores.ledger.columns import DAMAGE, among, beside, here, reader
 from stores.ledger.encoding import key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
-from stores.ledger.record_table import RecordTable
+from stores.ledger.record_table import RecordTable, damaged, sound
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, entity_columns, to_entity
 from stores.ledger.writing import Entry, Writing
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
@@ -28,6 +27,7 @@ _entities = schema.entities
 _made = schema.entities.alias("made")
 _labels = schema.entity_labels
 _captures = RecordTable(_table, Capture)
+_read_capture = reader(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = here(_table)
 _joined = select(*entity_columns(_entities), *_captures.columns).join(_table, beside(_table.c.id, _entities.c.id))
@@ -235,7 +235,7 @@ class MemoryWrites(CitationWrites):
 def _to_memory(row: Sequence[Any]) -> RawMemory:
     entity = to_entity(row)
     try:
-        return RawMemory(entity, _captures.read(row[_WIDTH:]))
+        return RawMemory(entity, _read_capture(row[_WIDTH:]))
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
 

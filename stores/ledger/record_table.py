@@ -1,16 +1,22 @@
-"""Tables whose rows are records: checked, converted, and found by equal columns."""
+"""Tables whose rows are records: checked, converted, and found by equal columns.
 
-from collections.abc import Mapping
+Reading a damaged row raises RecordUnreadable; lists skip it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, delete, insert, select, update
 from sqlalchemy.schema import ColumnCollectionConstraint
 
-from stores.ledger.columns import columns_of, reader, to_values
+from stores.errors import RecordUnreadable
+from stores.ledger.columns import DAMAGE, field_names, reader, to_values
 from stores.ledger.encoding import ID_BYTES, check_id, check_keys, check_text
 
 T = TypeVar("T")
+Row = TypeVar("Row")
 
 
 class RecordTable(Generic[T]):
@@ -18,8 +24,8 @@ class RecordTable(Generic[T]):
 
     def __init__(self, table: Table, kind: type[T], *order: str) -> None:
         self.table = table
-        self.columns = columns_of(table, kind)
-        self.read = reader(kind)
+        self.columns = [table.c[name] for name in field_names(kind)]
+        self.read = sound_reader(kind, kind.__name__.lower())
         self._insert = insert(table)
         self._order = [table.c[each[1:]].desc() if each[0] == "-" else table.c[each] for each in order]
 
@@ -29,8 +35,11 @@ class RecordTable(Generic[T]):
     def select(self, *conditions: ColumnElement[bool], **equal: Any) -> Select[Any]:
         return select(*self.columns).where(*conditions, *self.where(**equal)).order_by(*self._order)
 
-    def one(self, connection: Connection, *conditions: ColumnElement[bool], **equal: Any) -> T | None:
-        row = connection.execute(self.select(*conditions, **equal)).first()
+    def one(
+        self, connection: Connection, *conditions: ColumnElement[bool], lock: bool = False, **equal: Any
+    ) -> T | None:
+        found = self.select(*conditions, **equal)
+        row = connection.execute(found.with_for_update() if lock else found).first()
         return None if row is None else self.read(row)
 
     def all(self, connection: Connection, *conditions: ColumnElement[bool], **equal: Any) -> list[T]:
@@ -54,6 +63,33 @@ class RecordTable(Generic[T]):
 
     def remove(self, connection: Connection, **equal: Any) -> int:
         return connection.execute(delete(self.table).where(*self.where(**equal))).rowcount
+
+
+def sound_reader(record: type[T], kind: str) -> Callable[[Sequence[Any]], T]:
+    """Return a `reader` that raises RecordUnreadable."""
+    names, read = field_names(record), reader(record)
+
+    def made(row: Sequence[Any]) -> T:
+        try:
+            return read(row)
+        except DAMAGE as error:
+            cells = dict(zip(names, row, strict=False))
+            raise damaged(kind, cells.get("id", ""), cells.get("visibility", ""), error) from error
+
+    return made
+
+
+def damaged(kind: str, record_id: object, visibility: object, error: Exception) -> RecordUnreadable:
+    return RecordUnreadable(kind, str(record_id), f"{type(error).__name__}: {error}", str(visibility))
+
+
+def sound(rows: Iterable[Row], make: Callable[[Row], T]) -> list[T]:
+    """Convert rows to records, skipping damaged ones."""
+    found = []
+    for row in rows:
+        with suppress(RecordUnreadable):
+            found.append(make(row))
+    return found
 
 
 def equal_to(table: Table, **equal: Any) -> list[ColumnElement[bool]]:

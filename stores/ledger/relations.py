@@ -1,6 +1,6 @@
 """Relations: facts with transaction and valid time, never overwritten."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -24,10 +24,10 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import field_names, here
-from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import from_micros, load_object, optional_instant, to_micros
+from stores.ledger.columns import here
+from stores.ledger.encoding import to_micros
 from stores.ledger.json_sql import AsJson, json_list, listed
+from stores.ledger.record_table import RecordTable, sound
 from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -59,23 +59,8 @@ class RelationDraft:
     id: str = field(default_factory=new_ordered_uuid)
 
 
-_RELATION_COLUMNS = field_names(Relation)
-
-
-def relation_columns() -> list[Column[Any]]:
-    return [schema.relations.c[name] for name in _RELATION_COLUMNS]
-
-
-def to_relation(row: Sequence[Any]) -> Relation:
-    """Convert a row whose first columns are `relation_columns`, or raise RecordUnreadable."""
-    cells: list[Any] = list(row[: len(_RELATION_COLUMNS)])
-    try:
-        cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
-        cells[8:10] = from_micros(cells[8]), optional_instant(cells[9])
-        cells[12] = load_object(cells[12])
-    except DAMAGE as error:
-        raise damaged("relation", cells[1], cells[10], error) from error
-    return Relation(*cells)
+RELATIONS = RecordTable(schema.relations, Relation)
+to_relation = RELATIONS.read
 
 
 _table = schema.relations
@@ -108,7 +93,7 @@ def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:
     )
 
 
-_packed_by_ids = select(AsJson(*relation_columns())).where(_of_organization, _table.c.id.in_(listed("ids")))
+_packed_by_ids = select(AsJson(*RELATIONS.columns)).where(_of_organization, _table.c.id.in_(listed("ids")))
 _ids = select(_table.c.id).where(_of_organization)
 
 
@@ -143,7 +128,7 @@ def _listed(ways: Ways, *, named: bool, include_ended: bool) -> CompoundSelect[A
     organization: BindParameter[str] = bindparam("organization")
     source, target = schema.entities.alias("source"), schema.entities.alias("target")
     shown = (
-        select(*relation_columns(), source.c.name.label("source_name"), target.c.name.label("target_name"))
+        select(*RELATIONS.columns, source.c.name.label("source_name"), target.c.name.label("target_name"))
         .join(source, and_(source.c.organization_id == organization, source.c.id == _table.c.source_id))
         .join(target, and_(target.c.organization_id == organization, target.c.id == _table.c.target_id))
         .where(_of_organization, _table.c.visibility.in_(_visible))

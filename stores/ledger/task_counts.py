@@ -10,9 +10,9 @@ from sqlalchemy import BigInteger, BindParameter, Connection, and_, bindparam, f
 
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, here
-from stores.ledger.damage import sound
 from stores.ledger.encoding import from_micros, key_of, to_micros
 from stores.ledger.engine import in_chunks
+from stores.ledger.record_table import sound
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store

@@ -7,10 +7,9 @@ from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, here
-from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.record_table import equal_to
+from stores.ledger.record_table import equal_to, sound
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
