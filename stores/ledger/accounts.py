@@ -113,10 +113,10 @@ def require_other_admin(connection: Connection, user_id: str) -> None:
 
 
 def locked_user(connection: Connection, user_id: str) -> User:
-    row = connection.execute(USERS.select(id=user_id).with_for_update()).first()
-    if row is None:
+    user = USERS.one(connection, lock=True, id=user_id)
+    if user is None:
         raise NotFound(f"User {user_id} does not exist.")
-    return USERS.read(row)
+    return user
 
 
 def _edited(before: User, after: User) -> User:

@@ -178,8 +178,7 @@ def notice_of(job: Job, at: datetime) -> JobNotice:
 
 
 def _lock(connection: Connection, organization_id: str, job_id: str) -> Job | None:
-    row = connection.execute(_JOBS.select(organization_id=organization_id, id=job_id).with_for_update()).first()
-    return None if row is None else _JOBS.read(row)
+    return _JOBS.one(connection, lock=True, organization_id=organization_id, id=job_id)
 
 
 def _require(connection: Connection, job: Job) -> Job:

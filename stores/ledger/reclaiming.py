@@ -45,10 +45,8 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
     """Lock a personal organization, then its user; return the user and at most one id."""
     found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
     locked = [lock_organization(connection, each) for each in found]
-    row = connection.execute(USERS.select(id=user_id).with_for_update()).first()
-    if row is None:
-        return None
-    return USERS.read(row), [each.id for each in locked if is_home(connection, each, user_id)]
+    user = USERS.one(connection, lock=True, id=user_id)
+    return None if user is None else (user, [each.id for each in locked if is_home(connection, each, user_id)])
 
 
 def reclaim(

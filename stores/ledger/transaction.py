@@ -150,36 +150,23 @@ class PeopleWrites(Writes):
         return access is not None and access.visibility == "org"
 
 
-class Transaction:
+class Transaction(Writing):
     """Opened by `Ledger.transaction`."""
 
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
-        self._writing = writing = Writing(connection, organization_id, actor_id, clock, deferred=deferred)
+        super().__init__(connection, organization_id, actor_id, clock, deferred=deferred)
         self._begin = partial(Transaction, connection, actor_id=actor_id, clock=clock, deferred=deferred)
         self.elsewhere: dict[str, Transaction] = {}
-        self.organization_id = organization_id
-        self.actor_id = actor_id
-        self.now = writing.now
-        """Time of everything in the transaction."""
-        self.records = RecordWrites(writing)
-        self.relations = RelationWrites(writing)
-        self.memories = MemoryWrites(writing, self.records)
-        self.payloads = PayloadWrites(writing)
-        self.rejections = RejectionWrites(writing)
-        self.people = PeopleWrites(writing)
-        self.jobs = JobWrites(writing)
-        self.source_imports = SourceImportWrites(writing)
-
-    @property
-    def wrote(self) -> bool:
-        return self._writing.wrote
-
-    @property
-    def sequence(self) -> int:
-        """Head of the feed; after the commit, that of this transaction's last change."""
-        return self._writing.sequence
+        self.records = RecordWrites(self)
+        self.relations = RelationWrites(self)
+        self.memories = MemoryWrites(self, self.records)
+        self.payloads = PayloadWrites(self)
+        self.rejections = RejectionWrites(self)
+        self.people = PeopleWrites(self)
+        self.jobs = JobWrites(self)
+        self.source_imports = SourceImportWrites(self)
 
     def in_organization(self, organization_id: str) -> "Transaction":
         """Return the part of the transaction that writes into an organization; all parts commit, or none."""
@@ -191,20 +178,20 @@ class Transaction:
 
     def audit(self, draft: AuditDraft) -> str:
         """Write an audit entry; return its id."""
-        return append_audit(self._writing.connection, self.now, draft)
+        return append_audit(self.connection, self.now, draft)
 
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:
         """Name unwritten records in the answer: deleting or hiding them erases the stored answer."""
-        self._writing.shown.extend(entity_ids)
+        self.shown.extend(entity_ids)
 
     def require_lease(self, lease: Lease) -> None:
         """Raise Conflict at the commit if the lease was lost."""
-        require_lease(self._writing, lease)
+        require_lease(self, lease)
 
     def seal(self, claim: Claim | None) -> None:
         """Mark the claim, then write the feed: the last statements before the commit."""
         if claim is not None:
-            apply_claim(self._writing, claim)
-        self._writing.append_feed()
+            apply_claim(self, claim)
+        self.append_feed()
         for each in self.elsewhere.values():
             each.seal(None)

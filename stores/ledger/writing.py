@@ -124,7 +124,6 @@ class Writing:
 
 class Writes:
     def __init__(self, writing: Writing) -> None:
-        self._writing = writing
         self._connection = writing.connection
         self.organization_id = writing.organization_id
         self._here = writing.here
