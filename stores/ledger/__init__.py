@@ -23,7 +23,6 @@ from stores.ledger.relation_history import End, MayEnd
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
-from stores.ledger.task_counts import TaskTally
 from stores.ledger.tickets import DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
+from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES, TaskTally

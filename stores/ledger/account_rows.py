@@ -5,8 +5,8 @@ from typing import Any
 
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
+from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import address_key
-from stores.ledger.record_table import RecordTable
 from stores.records import Organization, Session, User
 
 USERS = RecordTable(users, User, "created_at", "id")

@@ -11,10 +11,10 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.record_table import RecordTable
 from stores.ledger.store import clashing
 from stores.records import ApiKey, Identity
 

@@ -9,11 +9,10 @@ from sqlalchemy import bindparam, select
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import DAMAGE, among, beside, here
+from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, here, sound
 from stores.ledger.encoding import KEY_BYTES, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.record_table import RecordTable, damaged, sound
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Chunk, Document, Entity, EntityDraft

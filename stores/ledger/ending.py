@@ -14,7 +14,7 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.relation_history import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
 from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import Values
-from stores.ledger.writing import Entry, Writes
+from stores.ledger.store import Entry, Writes
 from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations

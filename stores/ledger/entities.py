@@ -9,11 +9,10 @@ from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, sele
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here
+from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, sound
 from stores.ledger.encoding import key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
-from stores.ledger.record_table import equal_to, sound
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -24,8 +23,7 @@ from stores.ledger.rows import (
     to_brief,
     to_entity,
 )
-from stores.ledger.store import Store, unpacked
-from stores.ledger.writing import Entry, Writes
+from stores.ledger.store import Entry, Store, Writes, unpacked
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
 _table = schema.entities

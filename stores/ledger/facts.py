@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here
+from stores.ledger.columns import among, beside, field_names, fields_of, here, sound
 from stores.ledger.encoding import to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
-from stores.ledger.record_table import sound
 from stores.ledger.relation_history import (
     SINGLE_VALUED,
     End,
@@ -25,7 +24,7 @@ from stores.ledger.relation_history import (
     told_between,
 )
 from stores.ledger.relations import RELATIONS, STATES, RelationDraft, between, present, readable_end, to_relation
-from stores.ledger.writing import Entry
+from stores.ledger.store import Entry
 from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations

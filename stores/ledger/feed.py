@@ -13,11 +13,10 @@ from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func,
 from stores.clock import Clock
 from stores.errors import NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import DAMAGE, here
+from stores.ledger.columns import DAMAGE, here, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.json_sql import AsJson
-from stores.ledger.record_table import sound
 from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store

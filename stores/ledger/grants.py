@@ -10,9 +10,9 @@ from stores.credentials import AuthorizationCode, Grant, OAuthClient
 from stores.errors import NotFound
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.columns import RecordTable, equal_to
 from stores.ledger.encoding import dump_json, from_micros, load_strings, to_micros
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.record_table import RecordTable, equal_to
 from stores.ledger.store import clashing
 from stores.records import Identity, JsonObject
 

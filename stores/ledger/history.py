@@ -24,10 +24,9 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
-from stores.ledger.columns import beside, here
+from stores.ledger.columns import beside, here, sound
 from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.json_sql import AsJson, json_list, listed
-from stores.ledger.record_table import sound
 from stores.ledger.relation_history import believed, expired_then, invalid_then
 from stores.ledger.relations import RELATIONS, SUPERSEDES, readable_end, to_relation
 from stores.ledger.rows import Values

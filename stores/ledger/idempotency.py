@@ -19,8 +19,7 @@ from stores.ledger.columns import here
 from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
-from stores.ledger.store import Store
-from stores.ledger.writing import Writing
+from stores.ledger.store import Store, Writing
 from stores.records import UNAVAILABLE, WITHHELD
 
 KEPT = timedelta(hours=24)

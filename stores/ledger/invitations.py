@@ -9,12 +9,10 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import here
+from stores.ledger.columns import RecordTable, here
 from stores.ledger.encoding import address_key, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
-from stores.ledger.permits import Act
-from stores.ledger.record_table import RecordTable
-from stores.ledger.revoke_invitations import revoke_open, vouched
+from stores.ledger.permits import Act, revoke_open, vouched
 from stores.ledger.store import TAKEN, clashing
 from stores.records import Invitation
 

@@ -10,11 +10,10 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_WIDTH, USERS
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
+from stores.ledger.columns import equal_to
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
-from stores.ledger.permits import Act, role_in
-from stores.ledger.record_table import equal_to
-from stores.ledger.revoke_invitations import revoke_invitations_to, revoke_unvouched
+from stores.ledger.permits import Act, revoke_invitations_to, revoke_unvouched, role_in
 from stores.ledger.sessions import end_sign_ins, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import Cells

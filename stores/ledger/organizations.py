@@ -13,8 +13,7 @@ from stores.ledger.account_rows import NO_FEED, ORGANIZATIONS, check_slug
 from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
-from stores.ledger.permits import Act, role_in
-from stores.ledger.revoke_invitations import revoke_invitations_to
+from stores.ledger.permits import Act, revoke_invitations_to, role_in
 from stores.ledger.rows import Values
 from stores.ledger.store import clashing
 from stores.records import Organization, Role

@@ -23,13 +23,12 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import USERS
 from stores.ledger.account_tables import project_members, team_members, team_projects
-from stores.ledger.columns import beside, here
+from stores.ledger.columns import beside, equal_to, here
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.identities import access_of, greater_role, identity_of
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
-from stores.ledger.record_table import equal_to
 from stores.ledger.store import TAKEN, clashing
 from stores.records import Access, Identity, ProjectMember, ProjectRole, Role
 

@@ -7,9 +7,8 @@ from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import plain
-from stores.ledger.columns import field_names
+from stores.ledger.columns import RecordTable, damaged, field_names, sound_reader
 from stores.ledger.encoding import ID_BYTES, cut, key_of
-from stores.ledger.record_table import RecordTable, damaged, sound_reader
 from stores.ledger.schema import entities
 from stores.records import Entity, JsonObject, source_ids
 

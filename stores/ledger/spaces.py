@@ -11,11 +11,11 @@ from sqlalchemy import Connection, insert, or_
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
+from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import check_keys
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
-from stores.ledger.record_table import RecordTable
 from stores.ledger.rows import Values
 from stores.space_access import LETTING_IN
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember

@@ -1,18 +1,24 @@
-"""Base of the ledger's repositories."""
+"""Bases of the repositories, and the state of a transaction: connection, time, new feed rows."""
 
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Executable, Row
+from sqlalchemy import ColumnElement, Connection, CursorResult, Executable, Row, Table, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
-from stores.ledger.engine import Database
-from stores.ledger.record_table import RecordTable
+from stores.ledger import schema
+from stores.ledger.columns import RecordTable
+from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
+from stores.ledger.engine import Database, insert_or_skip
+from stores.ledger.json_sql import insert_rows
+from stores.ledger.rows import Values
+from stores.records import ChangeOperation, JsonObject, Kind
 
 Cells = Row[*tuple[Any, ...]]
 T = TypeVar("T")
@@ -78,3 +84,126 @@ def _is_duplicate(error: IntegrityError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         return error.orig.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
     return getattr(error.orig, "sqlstate", None) == "23505"
+
+
+Result = CursorResult[*tuple[Any, ...]]
+
+
+class Entry(NamedTuple):
+    kind: Kind
+    record_id: str
+    operation: ChangeOperation
+    revision: int
+    entity_type: str
+    visibility: str
+    fields: JsonObject = {}  # noqa: RUF012 - nobody writes into one that was recorded
+
+
+_lock_organization = (
+    select(schema.organizations.c.seq)
+    .where(schema.organizations.c.id == bindparam("organization"), schema.organizations.c.deleted_at.is_(None))
+    .with_for_update(key_share=True)
+)
+_advance = (
+    update(schema.organizations)
+    .where(schema.organizations.c.id == bindparam("organization"))
+    .values(seq=schema.organizations.c.seq + bindparam("count"), batch=bindparam("new_batch"))
+    .returning(schema.organizations.c.seq)
+)
+
+
+class Writing:
+    """State of one open transaction.
+
+    The organization's row is locked first: one writer per organization, also on PostgreSQL. Nothing read here can
+    change before the commit.
+    """
+
+    def __init__(
+        self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
+    ) -> None:
+        check_keys((organization_id, actor_id))
+        self.connection = connection
+        self.organization_id = organization_id
+        self.here: Values = {"organization": organization_id}
+        """Parameter of the condition `here`."""
+        self.actor_id = actor_id
+        self.deferred = deferred
+        self.entries: list[Entry] = []
+        self.shown: list[str] = []
+        self.unlinked: set[str] = set()
+        """Entities created here, still without a relation."""
+        self.sequence = self._lock()
+        """Head of the feed; after `append_feed`, this transaction's last number."""
+        self.now = clock()
+        """Taken after the lock, so that times follow sequence order."""
+
+    @property
+    def wrote(self) -> bool:
+        return bool(self.entries)
+
+    def _lock(self) -> int:
+        head: int | None = self.run(_lock_organization, self.here).scalar()
+        if head is None:
+            raise NotFound(f"Organization {self.organization_id} does not exist.")
+        return head
+
+    def run(self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
+        return self.connection.execute(statement, values)
+
+    def insert_new(self, table: Table, values: Values) -> bool:
+        """Insert a row; return whether its key was free."""
+        return self.run(insert_or_skip(self.connection.dialect.name, table), values).rowcount == 1
+
+    def insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
+        if len(rows) == 1:
+            statement = insert_or_skip(self.connection.dialect.name, table)
+            if self.connection.execute(statement, rows[0]).rowcount != 1:
+                raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
+        elif rows:
+            with clashing(f"One of the ids of the {kind} rows is taken.", "What a row belongs to does not exist."):
+                insert_rows(self.connection, table, rows)
+
+    def record(self, entry: Entry) -> None:
+        check_id(entry.record_id)
+        self.entries.append(entry)
+
+    def append_feed(self) -> None:
+        """Number and store the feed entries; the last statements before the commit."""
+        if not self.entries:
+            return
+        batch = uuid4().hex
+        count = len(self.entries)
+        advance = self.here | {"count": count, "new_batch": batch}
+        self.sequence = self.run(_advance, advance).scalar_one()
+        first = self.sequence - count + 1
+        shared = {
+            "organization_id": self.organization_id,
+            "actor": self.actor_id,
+            "deferred": self.deferred,
+            "batch": batch,
+            "created_at": to_micros(self.now),
+        }
+        rows = [
+            {**entry._asdict(), **shared, "sequence": first + place, "fields": dump_json(entry.fields)}
+            for place, entry in enumerate(self.entries)
+        ]
+        insert_rows(self.connection, schema.changes, rows)
+
+
+class Writes:
+    def __init__(self, writing: Writing) -> None:
+        self._connection = writing.connection
+        self.organization_id = writing.organization_id
+        self._here = writing.here
+        self.actor_id = writing.actor_id
+        self.now = writing.now
+        self._unlinked = writing.unlinked
+        self._run = writing.run
+        self._insert_new = writing.insert_new
+        self._insert_all = writing.insert_all
+        self._record = writing.record
+
+    def _one(self, statement: Executable, values: Values, make: Callable[[Any], T]) -> T | None:
+        row = self._run(statement, values).first()
+        return None if row is None else make(row)

@@ -11,12 +11,11 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USERS, check_slug
 from stores.ledger.account_tables import team_members, team_projects, teams
 from stores.ledger.audit import append_audit, detailed
-from stores.ledger.columns import beside
+from stores.ledger.columns import RecordTable, beside, equal_to
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
-from stores.ledger.record_table import RecordTable, equal_to
 from stores.ledger.store import clashing
 from stores.records import Member, ProjectRole, Team
 

@@ -10,9 +10,9 @@ from stores.credentials import DeviceLogin
 from stores.errors import NotFound
 from stores.ledger.account_tables import device_logins, tickets
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.columns import RecordTable, check_cells, equal_to
 from stores.ledger.encoding import dump_json, load_object, to_micros
 from stores.ledger.permits import role_in
-from stores.ledger.record_table import RecordTable, check_cells, equal_to
 from stores.ledger.sessions import insert_session
 from stores.ledger.store import Store, clashing
 from stores.records import JsonObject, Session

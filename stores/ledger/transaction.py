@@ -10,22 +10,18 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import among, here
+from stores.ledger.columns import RecordTable, among, equal_to, here
 from stores.ledger.documents import DocumentWrites
 from stores.ledger.engine import in_chunks, upsert
+from stores.ledger.exporting import SourceImportWrites
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
-from stores.ledger.jobs import JobWrites
-from stores.ledger.leases import Lease, require_lease
-from stores.ledger.memories import MemoryWrites
-from stores.ledger.payloads import PayloadWrites
-from stores.ledger.record_table import RecordTable, equal_to
-from stores.ledger.rejections import RejectionWrites
+from stores.ledger.jobs import JobWrites, Lease, require_lease
+from stores.ledger.memories import MemoryWrites, PayloadWrites, RejectionWrites
 from stores.ledger.rows import Values
-from stores.ledger.source_imports import SourceImportWrites
+from stores.ledger.store import Entry, Writes, Writing
 from stores.ledger.workflow import WorkflowReads
-from stores.ledger.writing import Entry, Writes, Writing
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
 
 _entities = schema.entities

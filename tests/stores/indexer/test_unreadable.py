@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from stores.ledger.writing import Entry
+from stores.ledger.store import Entry
 from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, until
 from tests.stores.indexer.test_refusals import caught_up, held
 
