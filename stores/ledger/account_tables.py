@@ -1,9 +1,14 @@
 """Tables of people, memberships and credentials. They write no feed rows."""
 
+import re
+from typing import Any
+
 from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, UniqueConstraint
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
-from stores.ledger.columns import KeyText, key, keys, number, of_organization, of_user, refers, table
+from stores.errors import ValidationFailed
+from stores.ledger.columns import KeyText, RecordTable, key, keys, number, of_organization, of_user, refers, table
+from stores.ledger.encoding import address_key
 from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, Session, Team, User
 from stores.spaces import MemorySpace, SpaceMember
 
@@ -188,3 +193,28 @@ audit_subjects = table(
 
 audit_heads = table("audit_heads", *keys("organization_id"), number("position"), key("hash"))
 """Length and last hash of each log."""
+
+
+USERS = RecordTable(users, User, "created_at", "id")
+ORGANIZATIONS = RecordTable(organizations, Organization, "id")
+SESSIONS = RecordTable(sessions, Session, "-created_at", "id")
+NO_FEED = {"seq": 0, "batch": ""}
+"""Columns of an organization with an empty feed."""
+USER_WIDTH, ORGANIZATION_WIDTH = len(USERS.columns), len(ORGANIZATIONS.columns)
+
+SLUG_LENGTH = 64
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def check_slug(slug: str) -> None:
+    """Require 1 to 64 of a-z, 0-9 and single inner hyphens."""
+    if len(slug) > SLUG_LENGTH or not _SLUG.fullmatch(slug):
+        raise ValidationFailed(
+            f"A slug has 1 to {SLUG_LENGTH} lower-case letters, digits and single hyphens between them.",
+            details={"field": "body.slug", "expected": "slug"},
+        )
+
+
+def user_values(user: User) -> dict[str, Any]:
+    """Return every column of a user except the preferences."""
+    return USERS.values(user, email_key=address_key(user.email))

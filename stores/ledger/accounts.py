@@ -8,8 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import NO_FEED, ORGANIZATIONS, USERS, user_values
-from stores.ledger.account_tables import password_resets
+from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, USERS, password_resets, user_values
 from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.columns import here
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros

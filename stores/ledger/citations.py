@@ -10,8 +10,7 @@ from stores.ledger import schema
 from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import AsJson
-from stores.ledger.store import Store, Writes
+from stores.ledger.store import AsJson, Store, Writes
 
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)

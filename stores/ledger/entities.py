@@ -12,7 +12,6 @@ from stores.ledger import schema
 from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, sound
 from stores.ledger.encoding import key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -23,7 +22,7 @@ from stores.ledger.rows import (
     to_brief,
     to_entity,
 )
-from stores.ledger.store import Entry, Store, Writes, unpacked
+from stores.ledger.store import AsJson, Entry, Store, Writes, insert_rows, json_list, listed, unpacked
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
 _table = schema.entities

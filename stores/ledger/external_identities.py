@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger.account_rows import USERS
 from stores.ledger.account_tables import (
+    USERS,
     api_keys,
     external_identities,
     invitations,

@@ -16,10 +16,9 @@ from stores.ledger import schema
 from stores.ledger.columns import DAMAGE, here, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.json_sql import AsJson
 from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Cells, Store
+from stores.ledger.store import AsJson, Cells, Store
 from stores.records import Change, Entity, Position, Relation
 
 PAGE = 500

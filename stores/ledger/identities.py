@@ -6,8 +6,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import schema
-from stores.ledger.account_rows import ORGANIZATION_WIDTH, ORGANIZATIONS, SESSIONS, USER_WIDTH, USERS
 from stores.ledger.account_tables import (
+    ORGANIZATION_WIDTH,
+    ORGANIZATIONS,
+    SESSIONS,
+    USER_WIDTH,
+    USERS,
     memory_space_members,
     memory_spaces,
     project_members,

@@ -19,24 +19,20 @@ from stores.ledger.exporting import ExportReads, SourceImportReads
 from stores.ledger.external_identities import Links, Resets
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
-from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
-from stores.ledger.invitations import Invitations
 from stores.ledger.jobs import JobListener, Jobs, Leases
-from stores.ledger.links import SurroundingReads
+from stores.ledger.links import HistoryReads, SurroundingReads
 from stores.ledger.listing import Listing
-from stores.ledger.members import Members
+from stores.ledger.members import Invitations, Members
 from stores.ledger.memories import MemoryReads, PayloadReads
 from stores.ledger.migrating import migrate
 from stores.ledger.notices import CommitListener, Notices
-from stores.ledger.projects import ProjectMembers
+from stores.ledger.projects import ProjectMembers, Teams
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
-from stores.ledger.sessions import Expiry, Sessions
+from stores.ledger.sessions import DeviceLogins, Expiry, Sessions, Tickets
 from stores.ledger.spaces import Spaces
-from stores.ledger.teams import Teams
-from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import RelationCountReads, TaskCountReads, WorkReads
 

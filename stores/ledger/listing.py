@@ -20,10 +20,10 @@ from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
+from stores.ledger.store import AsJson, json_list, listed
 from stores.records import Entity
 
 Row = TypeVar("Row", Entity, Brief)

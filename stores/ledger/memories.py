@@ -14,9 +14,8 @@ from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, e
 from stores.ledger.encoding import check_text, fold, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, entity_columns, to_entity
-from stores.ledger.store import Entry, Store, Writes, Writing
+from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows, json_list, listed
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"

@@ -26,10 +26,9 @@ from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.columns import RecordTable, here, sound
 from stores.ledger.encoding import to_micros
-from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relation_history import unended
 from stores.ledger.rows import Values
-from stores.ledger.store import Store
+from stores.ledger.store import AsJson, Store, json_list, listed
 from stores.records import ORGANIZATION, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"

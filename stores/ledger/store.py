@@ -1,14 +1,33 @@
-"""Bases of the repositories, and the state of a transaction: connection, time, new feed rows."""
+"""Bases of the repositories; state of a transaction: connection, time, new feed rows; many values in a statement."""
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, Executable, Row, Table, bindparam, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    CursorResult,
+    Executable,
+    Row,
+    Select,
+    Table,
+    Text,
+    bindparam,
+    column,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
@@ -16,9 +35,74 @@ from stores.ledger import schema
 from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import Database, insert_or_skip
-from stores.ledger.json_sql import insert_rows
 from stores.ledger.rows import Values
 from stores.records import ChangeOperation, JsonObject, Kind
+
+
+class AsJson(FunctionElement[str]):
+    """Aggregate all rows to one JSON list of lists: the driver releases and awaits the GIL for each row."""
+
+    type = Text()
+    inherit_cache = True
+
+
+@compiles(AsJson)
+def _as_json(element: Any, compiler: Any, **options: Any) -> str:
+    return f"CAST(json_agg(json_build_array({compiler.process(element.clauses, **options)})) AS TEXT)"
+
+
+@compiles(AsJson, "sqlite")
+def _as_json_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
+
+
+class _JsonTexts(FunctionElement[str]):
+    inherit_cache = True
+
+
+@compiles(_JsonTexts)
+def _texts(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+@compiles(_JsonTexts, "sqlite")
+def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+def listed(name: str) -> Select[Any]:
+    """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
+    return select(_JsonTexts(bindparam(name, type_=Text)).table_valued(column("value", Text)).c.value)
+
+
+def json_list(texts: Iterable[str]) -> str:
+    """Return the distinct texts as the value of a `listed` parameter."""
+    return dump_json(list[Any](dict.fromkeys(texts)))
+
+
+ROWS = 64
+"""Rows per statement on SQLite, below its limit on parameters."""
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert rows with the same columns, many by one statement: SQLite's driver releases the GIL for each."""
+    if not rows:
+        return
+    if connection.dialect.name != "sqlite":
+        connection.execute(insert(table), rows)
+        return
+    names = tuple(rows[0])
+    cells = itemgetter(*names)
+    for start in range(0, len(rows), ROWS):
+        some = rows[start : start + ROWS]
+        connection.exec_driver_sql(_statement(table, names, len(some)), tuple(chain.from_iterable(map(cells, some))))
+
+
+@cache
+def _statement(table: Table, names: Sequence[str], count: int) -> str:
+    row = f"({', '.join('?' * len(names))})"
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - of ours
+
 
 Cells = Row[*tuple[Any, ...]]
 T = TypeVar("T")
