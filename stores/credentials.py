@@ -1,6 +1,6 @@
 """OAuth clients with their codes and grants, and device logins, as plain data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -71,10 +71,10 @@ class DeviceLogin:
 
     device_hash: str
     user_code_hash: str
-    details: JsonObject = field(default_factory=dict)
+    details: JsonObject
     """Shown to the person who decides: program name, address."""
-    interval_s: int = 5
-    expires_at: datetime = field(kw_only=True)
+    interval_s: int
+    expires_at: datetime
     user_id: str | None = None
     """The user who approved."""
     organization_id: str | None = None

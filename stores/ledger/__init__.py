@@ -14,13 +14,13 @@ from stores.ledger.grants import TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.jobs import JOB_LEASE_S, Jobs
 from stores.ledger.ledger import Ledger
-from stores.ledger.links import HistoryQuery, Recalled
+from stores.ledger.links import HistoryQuery, NamedRelation, Recalled, RelationQuery
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relation_history import End, MayEnd
-from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.relations import SUPERSEDES, RelationDraft, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import DeviceRefusal

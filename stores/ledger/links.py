@@ -178,6 +178,14 @@ _begun = or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
 """The clock may have been set back."""
 
 
+_entity: BindParameter[str] = bindparam("entity")
+Conditions = tuple[ColumnElement[bool], ...]
+_outgoing, _incoming = (_table.c.source_id == _entity,), (_table.c.target_id == _entity, _table.c.source_id != _entity)
+_WAYS: Mapping[str, tuple[Conditions, ...]] = {
+    "outgoing": (_outgoing,),
+    "incoming": (_incoming,),
+    "both": (_outgoing, _incoming),
+}
 _name_then = (
     select(_revisions.c.name)
     .where(beside(_revisions.c.id, _entities.c.id), _revisions.c.valid_from <= _at, _revisions.c.valid_to > _at)
@@ -188,6 +196,31 @@ _names_now, _names_then = (
     select(AsJson(_entities.c.id, name)).where(here(_entities), _entities.c.id.in_(listed("ids")))
     for name in (_entities.c.name, func.coalesce(_name_then, _entities.c.name))
 )
+
+
+COUNTED = 10_000
+Ways = Literal["outgoing", "incoming", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationQuery:
+    entity_id: str
+    visibility: frozenset[str]
+    """The other end must be visible, too."""
+    name: str | None = None
+    ways: Ways = "both"
+    include_ended: bool = False
+    """Include facts that have ended or not begun."""
+    limit: int = 50
+    offset: int = 0
+
+
+class NamedRelation(NamedTuple):
+    """A relation with the present names of its ends."""
+
+    relation: Relation
+    source_name: str
+    target_name: str
 
 
 class Recalled(NamedTuple):
@@ -215,6 +248,27 @@ class HistoryReads(Store):
         statement = _history(query.mode, query.entity_id is not None, is_past, query.include_ended)
         return sound(self._all(statement, values), _recalled)
 
+    def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
+        """Return a page of relations, latest first, and their number, up to `COUNTED`."""
+        found = _listed(query.ways, query.name is not None, query.include_ended)
+        values: Values = {
+            "organization": organization_id,
+            "entity": query.entity_id,
+            "visibility": sorted(query.visibility),
+            "name": query.name,
+            "at": to_micros(self._clock()),
+        }
+        page = found.limit(query.limit).offset(query.offset)
+        shown = sound(self._all(page, values | {"limit": query.offset + query.limit}), to_relation)
+        counted = self._first(select(func.count()).select_from(found.subquery()), values | {"limit": COUNTED})
+        names = self.entity_names(organization_id, (end for each in shown for end in (each.source_id, each.target_id)))
+        named = [
+            NamedRelation(each, names[each.source_id], names[each.target_id])
+            for each in shown
+            if {each.source_id, each.target_id} <= names.keys()
+        ]
+        return named, counted[0] if counted else 0
+
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
@@ -233,15 +287,20 @@ def _recalled(row: Sequence[Any]) -> Recalled:
 
 
 @cache
+def _listed(ways: Ways, named: bool, include_ended: bool) -> Select[Any]:
+    shown = _present("timeline" if include_ended else "history", False)
+    return _merged(shown.where(_table.c.name == bindparam("name")) if named else shown, _WAYS[ways])
+
+
+@cache
 def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) -> Select[Any]:
     asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
-    entity: BindParameter[str] = bindparam("entity")
-    ways: tuple[tuple[ColumnElement[bool], ...], ...] = ((),)
-    if of_entity:
-        ways = ((_table.c.source_id == entity,), (_table.c.target_id == entity, _table.c.source_id != entity))
-    parts = [_latest(asked.where(*way), _table) for way in ways]
-    if is_past and mode == "conflicts":
-        parts += [_withdrawn().where(*way) for way in ways]
+    ways = _WAYS["both"] if of_entity else ((),)
+    return _merged(asked, ways, *([_withdrawn()] if is_past and mode == "conflicts" else ()))
+
+
+def _merged(asked: Select[Any], ways: Sequence[Conditions], *more: Select[Any]) -> Select[Any]:
+    parts = [_latest(asked.where(*way), _table) for way in ways] + [each.where(*way) for each in more for way in ways]
     if len(parts) == 1:
         return parts[0]
     found = union_all(*(part.subquery().select() for part in parts)).subquery()
