@@ -105,13 +105,7 @@ class RelationWrites(EndWrites):
             place = _place(draft)
             relation, next_at = self._relation_of(draft), None
             rivals = known[place]
-            if not rivals:
-                rivals.append(relation)
-                fresh[relation.id] = relation
-                recorded.append(Recorded(relation, True, ()))
-                self._record(relation_entry(relation, "create", fields))
-                continue
-            if draft.name in SINGLE_VALUED:
+            if rivals and draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
                     next_at = succeeded_at(relation, rivals, there, self.now, may_end)
