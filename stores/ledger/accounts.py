@@ -9,7 +9,7 @@ from sqlalchemy.exc import IntegrityError
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, USERS, password_resets, user_values
-from stores.ledger.audit import AuditDraft, AuditedStore
+from stores.ledger.audit import AuditDraft
 from stores.ledger.columns import here
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.external_identities import insert_link
@@ -32,7 +32,7 @@ _other_user = select(_users.c.id).where(_users.c.id != bindparam("user")).limit(
 EMAIL_TAKEN = "Email is already in use"
 
 
-class Accounts(AuditedStore):
+class Accounts(Organizations):
     def create_account(
         self,
         user: User,
@@ -106,6 +106,40 @@ class Accounts(AuditedStore):
             USERS.change(connection, {"preferences": dump_json(merged)}, id=user_id)
             return merged
 
+    def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
+        """Delete a user and the organizations without another member; return their ids. Records elsewhere stay.
+
+        Conflict if others are in the personal organization, or need the user as an owner or as the admin.
+        """
+        with self._audited(audit) as connection:
+            connection.execute(lock_accounts)
+            owned = self._lock_memberships(connection, user_id)
+            require_other_admin(connection, user_id)
+            alone = [each.id for each in owned if _is_alone(connection, each, user_id)]
+            shared = [each for each in owned if each.id not in alone]
+            _require_empty_home(connection, shared, user_id)
+            _require_successors(connection, shared)
+            now = to_micros(self._clock())
+            for organization_id in alone:
+                close_organization(connection, now, organization_id)
+            connection.execute(delete(_memberships).where(_memberships.c.user_id == user_id))
+            connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
+            end_memberships_in_spaces(connection, user_id)
+            revoke_unvouched(connection, now, user_id)
+        self._erase(alone)
+        return alone
+
+    def _lock_memberships(self, connection: Connection, user_id: str) -> list[Organization]:
+        user = {"user": user_id}
+        seen = [row.organization_id for row in connection.execute(_of_user, user)]
+        locked = {each: lock_organization(connection, each) for each in seen}
+        if connection.execute(_lock_user, user).first() is None:
+            raise NotFound(f"User {user_id} does not exist.")
+        now_there = connection.execute(_of_user, user).all()
+        if {row.organization_id for row in now_there} != locked.keys():
+            raise Conflict("The user joined or left an organization at this moment.")
+        return [locked[row.organization_id] for row in now_there if row.role == "owner"]
+
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
     """Raise Conflict if the user is the only admin among others; the accounts are locked."""
@@ -153,42 +187,6 @@ _other_member = (
     select(_memberships.c.user_id).where(here(_memberships), _memberships.c.user_id != bindparam("user")).limit(1)
 )
 _lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("user")).with_for_update()
-
-
-class Departures(Organizations):
-    def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
-        """Delete a user and the organizations without another member; return their ids. Records elsewhere stay.
-
-        Conflict if others are in the personal organization, or need the user as an owner or as the admin.
-        """
-        with self._audited(audit) as connection:
-            connection.execute(lock_accounts)
-            owned = self._lock_memberships(connection, user_id)
-            require_other_admin(connection, user_id)
-            alone = [each.id for each in owned if _is_alone(connection, each, user_id)]
-            shared = [each for each in owned if each.id not in alone]
-            _require_empty_home(connection, shared, user_id)
-            _require_successors(connection, shared)
-            now = to_micros(self._clock())
-            for organization_id in alone:
-                close_organization(connection, now, organization_id)
-            connection.execute(delete(_memberships).where(_memberships.c.user_id == user_id))
-            connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
-            end_memberships_in_spaces(connection, user_id)
-            revoke_unvouched(connection, now, user_id)
-        self._erase(alone)
-        return alone
-
-    def _lock_memberships(self, connection: Connection, user_id: str) -> list[Organization]:
-        user = {"user": user_id}
-        seen = [row.organization_id for row in connection.execute(_of_user, user)]
-        locked = {each: lock_organization(connection, each) for each in seen}
-        if connection.execute(_lock_user, user).first() is None:
-            raise NotFound(f"User {user_id} does not exist.")
-        now_there = connection.execute(_of_user, user).all()
-        if {row.organization_id for row in now_there} != locked.keys():
-            raise Conflict("The user joined or left an organization at this moment.")
-        return [locked[row.organization_id] for row in now_there if row.role == "owner"]
 
 
 def _is_alone(connection: Connection, organization: Organization, user_id: str) -> bool:

@@ -90,7 +90,7 @@ RESET_EVERY = timedelta(minutes=2)
 _resets = password_resets
 
 
-class Resets(AuditedStore):
+class Proofs(AuditedStore):
     def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime, again: bool = False) -> bool:
         """Store the hash of a reset token; return whether to mail it: not within `RESET_EVERY`, unless `again`."""
         now = self._clock()
@@ -140,14 +140,6 @@ class Resets(AuditedStore):
             replace_password(connection, micros, account[0].id, password_hash)
             return USERS.read(connection.execute(USERS.select(id=user_id)).one())
 
-
-CODEHOST = "codehost"
-"""Provider whose subjects are account numbers of the code host."""
-
-_links = RecordTable(external_identities, ExternalIdentity)
-
-
-class Links(AuditedStore):
     def user_by_link(self, provider: str, subject: str) -> User | None:
         by_link = USERS.select(*_links.where(provider=provider, subject=subject))
         return self._one(by_link.join(_links.table, _links.table.c.user_id == users.c.id), {}, USERS.read)
@@ -170,6 +162,12 @@ class Links(AuditedStore):
             if link.provider == CODEHOST:
                 _set_codehost(connection, link)
             return USERS.read(connection.execute(USERS.select(id=link.user_id)).one())
+
+
+CODEHOST = "codehost"
+"""Provider whose subjects are account numbers of the code host."""
+
+_links = RecordTable(external_identities, ExternalIdentity)
 
 
 def insert_link(connection: Connection, link: ExternalIdentity) -> None:

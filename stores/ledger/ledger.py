@@ -10,19 +10,19 @@ from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
 from stores.jobs import JobNotice
 from stores.ledger import schema
-from stores.ledger.accounts import Accounts, Departures
+from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.exporting import ExportReads, SourceImportReads
-from stores.ledger.external_identities import Links, Resets
+from stores.ledger.external_identities import Proofs
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.jobs import JobListener, Jobs, Leases
-from stores.ledger.links import HistoryReads, SurroundingReads
+from stores.ledger.links import LinkReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Invitations, Members
 from stores.ledger.memories import MemoryReads, PayloadReads
@@ -31,23 +31,23 @@ from stores.ledger.notices import CommitListener, Notices
 from stores.ledger.projects import ProjectMembers, Teams
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
-from stores.ledger.sessions import DeviceLogins, Expiry, Sessions, Tickets
+from stores.ledger.sessions import DeviceLogins, Sessions, Tickets
 from stores.ledger.spaces import Spaces
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import RelationCountReads, TaskCountReads, WorkReads
+from stores.ledger.workflow import WorkReads
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class Records(Listing, DocumentReads, WorkReads, TaskCountReads):
+class Records(Listing, DocumentReads, WorkReads):
     """Entities, documents and tasks."""
 
 
-class Relations(RelationReads, SurroundingReads, HistoryReads, EndReads, RelationCountReads):
+class Relations(RelationReads, LinkReads, EndReads):
     """Relations between entities, present and past."""
 
 
-class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
+class People(Identities, Accounts, Proofs, Sessions, Members):
     """Users, organizations and sessions."""
 
 

@@ -93,36 +93,6 @@ _parts = union_all(_towards("outgoing"), _towards("incoming")).subquery()
 _around = select(AsJson(*(_parts.c[name] for name in _columns)))
 
 
-class SurroundingReads(Store):
-    def links_to_matching(
-        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
-    ) -> list[Link]:
-        """Return present facts between an entity and those matching a query, by `valid_at` descending."""
-        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
-        if not parts:
-            return []
-        found = union_all(*parts).subquery()
-        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
-        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
-
-    def links_around(
-        self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
-    ) -> dict[str, list[Link]]:
-        """Return the latest `limit` visible relations of each entity and direction, but no loops, by entity."""
-        values = {
-            "organization": organization_id,
-            "ids": json_list(entity_ids),
-            "visibility": json_list(visibility),
-            "at": to_micros(self._clock()),
-            "limit": limit,
-        }
-        found: dict[str, list[Link]] = {}
-        there = [row for row in self._packed(_around, values) if row[1] is not None]
-        for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
-            found.setdefault(origin, []).append(Link(other, name, way))
-        return found
-
-
 def _links(
     organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
 ) -> Select[Any]:
@@ -228,7 +198,7 @@ class Recalled(NamedTuple):
     today: Relation
 
 
-class HistoryReads(Store):
+class LinkReads(Store):
     def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Recalled]:
         """Return the latest matching relations, by transaction time and id, descending.
 
@@ -277,6 +247,34 @@ class HistoryReads(Store):
         if as_of is None:
             return dict(self._packed(_names_now, values))
         return dict(self._packed(_names_then, values | {"at": to_micros(as_of)}))
+
+    def links_to_matching(
+        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
+    ) -> list[Link]:
+        """Return present facts between an entity and those matching a query, by `valid_at` descending."""
+        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
+        if not parts:
+            return []
+        found = union_all(*parts).subquery()
+        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
+        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
+
+    def links_around(
+        self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
+    ) -> dict[str, list[Link]]:
+        """Return the latest `limit` visible relations of each entity and direction, but no loops, by entity."""
+        values = {
+            "organization": organization_id,
+            "ids": json_list(entity_ids),
+            "visibility": json_list(visibility),
+            "at": to_micros(self._clock()),
+            "limit": limit,
+        }
+        found: dict[str, list[Link]] = {}
+        there = [row for row in self._packed(_around, values) if row[1] is not None]
+        for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
+            found.setdefault(origin, []).append(Link(other, name, way))
+        return found
 
 
 def _recalled(row: Sequence[Any]) -> Recalled:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Column, ColumnElement, and_, bindparam, exists, or_, select
+from sqlalchemy import BigInteger, BindParameter, Column, ColumnElement, and_, bindparam, exists, func, or_, select
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.columns import RecordTable, here, sound
+from stores.ledger.encoding import to_micros
 from stores.ledger.relation_history import unended
 from stores.ledger.store import AsJson, Store, json_list, listed
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -78,6 +79,20 @@ _packed_by_ids = select(AsJson(*RELATIONS.columns)).where(_of_organization, _tab
 _ids = select(_table.c.id).where(_of_organization)
 
 
+_hidden = select(schema.entities.c.id).where(here(schema.entities), ~schema.entities.c.visibility.in_(_visible))
+# Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
+_relation_counts = (
+    select(_table.c.name, func.count())
+    .where(
+        here(_table),
+        _table.c.visibility.in_(_visible),
+        _table.c.source_id.not_in(_hidden),
+        _table.c.target_id.not_in(_hidden),
+        present(),
+    )
+    .group_by(_table.c.name)
+    .order_by(_table.c.name)
+)
 _origin = listed("ids").subquery().c.value
 _linked = select(_origin).where(
     or_(*(exists().where(here(_table), end == _origin) for end in (_table.c.source_id, _table.c.target_id)))
@@ -97,3 +112,9 @@ class RelationReads(Store):
 
     def relation_ids(self, organization_id: str) -> set[str]:
         return {row[0] for row in self._all(_ids, {"organization": organization_id})}
+
+    def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
+        """Count visible relations that hold now, by name."""
+        at = to_micros(self._clock())
+        values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
+        return {row[0]: row[1] for row in self._all(_relation_counts, values)}

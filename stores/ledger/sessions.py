@@ -97,6 +97,28 @@ class Sessions(AuditedStore):
             append_audit(connection, now, audit)
             return True
 
+    def prune_expired(self) -> int:
+        """Delete expired credentials and answers; return how many rows."""
+        now = self._clock()
+        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
+        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
+        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
+        over: list[tuple[Table, ColumnElement[bool]]] = [
+            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
+            (_sessions, _sessions.c.expires_at < before),
+            (tickets, tickets.c.expires_at < at),
+            (device_logins, device_logins.c.expires_at < at),
+            (password_resets, password_resets.c.expires_at < at),
+            (invitations, invitations.c.expires_at < before),
+            (oauth_tokens, oauth_tokens.c.expires_at < before),
+            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
+            (oauth_codes, oauth_codes.c.expires_at < before),
+            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
+            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        ]
+        with self._database.write() as connection:
+            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
+
 
 def insert_session(connection: Connection, session: Session) -> None:
     """Implement `Sessions.create_session` in a transaction."""
@@ -134,30 +156,6 @@ REMEMBERED = timedelta(days=30)
 
 UNUSED = timedelta(days=90)
 """Clients without a grant are deleted after this time."""
-
-
-class Expiry(Store):
-    def prune_expired(self) -> int:
-        """Delete expired credentials and answers; return how many rows."""
-        now = self._clock()
-        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
-        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
-        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
-        over: list[tuple[Table, ColumnElement[bool]]] = [
-            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
-            (_sessions, _sessions.c.expires_at < before),
-            (tickets, tickets.c.expires_at < at),
-            (device_logins, device_logins.c.expires_at < at),
-            (password_resets, password_resets.c.expires_at < at),
-            (invitations, invitations.c.expires_at < before),
-            (oauth_tokens, oauth_tokens.c.expires_at < before),
-            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
-            (oauth_codes, oauth_codes.c.expires_at < before),
-            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
-            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
-        ]
-        with self._database.write() as connection:
-            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
 
 
 def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:

@@ -74,28 +74,6 @@ _dependencies = (
 )
 
 
-class WorkReads(Store):
-    def dependencies(
-        self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
-    ) -> dict[str, list[str]]:
-        """Return the present dependencies of tasks by visible facts; targets may be hidden."""
-        found: dict[str, list[str]] = {}
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
-        for ids in in_chunks(task_ids):
-            for statement in _dependencies:
-                for task_id, first_id in self._all(statement, values | {"ids": ids}):
-                    found.setdefault(task_id, []).append(first_id)
-        return found
-
-    def notes_about(
-        self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
-    ) -> list[Entity]:
-        """Return the visible notes on a record, latest first."""
-        values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
-        rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
-        return sound(rows, to_entity)
-
-
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
         """Return the statuses of the visible tasks of an epic."""
@@ -121,20 +99,6 @@ _past = schema.entity_revisions
 _labels = schema.entity_labels
 
 
-_hidden = select(_table.c.id).where(here(_table), ~_table.c.visibility.in_(_visible))
-# Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
-_relation_counts = (
-    select(_relations.c.name, func.count())
-    .where(
-        here(_relations),
-        _relations.c.visibility.in_(_visible),
-        _relations.c.source_id.not_in(_hidden),
-        _relations.c.target_id.not_in(_hidden),
-        present(),
-    )
-    .group_by(_relations.c.name)
-    .order_by(_relations.c.name)
-)
 _tasks = and_(
     here(_table),
     _table.c.project_id == bindparam("project"),
@@ -187,15 +151,27 @@ class TaskTally:
     """Last move to `done` of each task that is done, or was archived as done."""
 
 
-class RelationCountReads(Store):
-    def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
-        """Count visible relations that hold now, by name."""
-        at = to_micros(self._clock())
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
-        return {row[0]: row[1] for row in self._all(_relation_counts, values)}
+class WorkReads(Store):
+    def dependencies(
+        self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
+    ) -> dict[str, list[str]]:
+        """Return the present dependencies of tasks by visible facts; targets may be hidden."""
+        found: dict[str, list[str]] = {}
+        values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
+        for ids in in_chunks(task_ids):
+            for statement in _dependencies:
+                for task_id, first_id in self._all(statement, values | {"ids": ids}):
+                    found.setdefault(task_id, []).append(first_id)
+        return found
 
+    def notes_about(
+        self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
+    ) -> list[Entity]:
+        """Return the visible notes on a record, latest first."""
+        values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
+        rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
+        return sound(rows, to_entity)
 
-class TaskCountReads(Store):
     def task_tally(
         self, organization_id: str, project_id: str, visibility: frozenset[str], *, since: datetime
     ) -> TaskTally:
