@@ -194,7 +194,6 @@ audit_subjects = table(
 audit_heads = table("audit_heads", *keys("organization_id"), number("position"), key("hash"))
 """Length and last hash of each log."""
 
-
 USERS = RecordTable(users, User, "created_at", "id")
 ORGANIZATIONS = RecordTable(organizations, Organization, "id")
 SESSIONS = RecordTable(sessions, Session, "-created_at", "id")

@@ -35,7 +35,6 @@ _documents = schema.documents
 _sources = schema.entities
 _CHUNKS, _DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
 
-
 _told = (_documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata, _documents.c.content_hash)
 _places = (
     select(*_CHUNKS.columns, *_told)

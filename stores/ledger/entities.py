@@ -38,7 +38,6 @@ _past_at = select(*entity_columns(_past)).where(
 )
 _changes = schema.changes
 
-
 _DRAFTED = field_names(EntityDraft)
 _archive = insert(_past).from_select(
     [*ENTITY_COLUMNS, "valid_from", "valid_to"],

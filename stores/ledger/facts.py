@@ -57,7 +57,6 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     readable_end(_table.c.target_id),
 )
 
-
 _DRAFTED = field_names(RelationDraft)
 Place = tuple[str, str, str]
 """Source, name and, for many-valued names, target."""

@@ -40,7 +40,6 @@ _after = (
 )
 _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
 
-
 _packed_after = select(AsJson(*_after.c))
 _prune = (
     delete(_changes)

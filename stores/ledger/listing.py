@@ -36,7 +36,6 @@ _FACETS = (
     "epic_id", "project_id", "source_id",
 )  # fmt: skip
 
-
 # Hardly any metadata names a capture time, so it is rarely read.
 _dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
 _by_ids = select(AsJson(*(_table.c[name] for name in (*_OWN, *_FACETS)), _dated)).where(
@@ -51,7 +50,6 @@ _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
     readable_end(_relations.c.source_id, listed("visibility")),
 )
 _retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
-
 
 _labelled_among = select(_labels.c.entity_id).where(
     here(_labels),
@@ -84,7 +82,6 @@ _SORT_COLUMNS = {
     "updated_at": _table.c.updated_at,
     "entity_type": _table.c.type_key,
 }
-
 
 _PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
 

@@ -60,9 +60,7 @@ _made_of = select(*entity_columns(_entities)).where(
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 
-
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
-
 
 _outcomes = select(AsJson(_table.c.id, _table.c.entity_id, _table.c.review_state)).where(
     _of_organization, _is_decided, _table.c.id.in_(listed("ids"))

@@ -6,18 +6,7 @@ from datetime import datetime
 from itertools import product
 from typing import Unpack
 
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    bindparam,
-    delete,
-    insert,
-    literal,
-    select,
-    union_all,
-    update,
-)
+import sqlalchemy as sql
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
@@ -67,7 +56,7 @@ class Teams(OrganizationStore):
     def members(self, organization_id: str, team_id: str) -> list[Member]:
         """Return the members of a team with organization roles, in order of joining."""
         statement = (
-            select(*USERS.columns, _memberships.c.role, team_members.c.created_at)
+            sql.select(*USERS.columns, _memberships.c.role, team_members.c.created_at)
             .join(team_members, team_members.c.user_id == schema.users.c.id)
             .join(_memberships, beside(_memberships.c.user_id, team_members.c.user_id))
             .where(*equal_to(team_members, organization_id=organization_id, team_id=team_id))
@@ -81,19 +70,19 @@ class Teams(OrganizationStore):
             require_member(connection, organization_id, user_id)
             values = {"organization_id": organization_id, "team_id": team_id, "user_id": user_id}
             with clashing("The user is in the team already."):
-                connection.execute(insert(team_members), values | {"created_at": to_micros(self._clock())})
+                connection.execute(sql.insert(team_members), values | {"created_at": to_micros(self._clock())})
 
     def remove_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
         which = equal_to(team_members, organization_id=organization_id, team_id=team_id, user_id=user_id)
         with self._changing(organization_id, **act) as connection:
             _there(connection, organization_id, team_id)
-            if connection.execute(delete(team_members).where(*which)).rowcount == 0:
+            if connection.execute(sql.delete(team_members).where(*which)).rowcount == 0:
                 raise NotFound("The user is not in the team.")
 
     def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
         of_team = equal_to(team_projects, organization_id=organization_id, team_id=team_id)
         statement = (
-            select(team_projects.c.project_id, team_projects.c.role)
+            sql.select(team_projects.c.project_id, team_projects.c.role)
             .where(*of_team)
             .order_by(team_projects.c.project_id)
         )
@@ -125,40 +114,40 @@ class Teams(OrganizationStore):
             before = _role_in(connection, grant)
             if before is None:
                 raise NotFound("The team has no role in the project.")
-            connection.execute(delete(team_projects).where(*equal_to(team_projects, **grant)))
+            connection.execute(sql.delete(team_projects).where(*equal_to(team_projects, **grant)))
             append_audit(connection, self._clock(), detailed(audit, {"from": before}))
             return before
 
 
-def _there(connection: Connection, organization_id: str, team_id: str) -> Team:
+def _there(connection: sql.Connection, organization_id: str, team_id: str) -> Team:
     team = _teams.one(connection, organization_id=organization_id, id=team_id)
     if team is None:
         raise NotFound(f"There is no team {team_id}.")
     return team
 
 
-def _role_in(connection: Connection, grant: dict[str, str]) -> ProjectRole | None:
-    found = select(team_projects.c.role).where(*equal_to(team_projects, **grant))
+def _role_in(connection: sql.Connection, grant: dict[str, str]) -> ProjectRole | None:
+    found = sql.select(team_projects.c.role).where(*equal_to(team_projects, **grant))
     role: ProjectRole | None = connection.execute(found).scalar()
     return role
 
 
 _grants = project_members
 _projects = schema.project_access
-_of_users: BindParameter[str] = bindparam("of_users", expanding=True)
-_of_projects: BindParameter[str] = bindparam("of_projects", expanding=True)
-_granted_to = union_all(
-    select(_grants.c.user_id, _grants.c.project_id, _grants.c.role).where(
+_of_users: sql.BindParameter[str] = sql.bindparam("of_users", expanding=True)
+_of_projects: sql.BindParameter[str] = sql.bindparam("of_projects", expanding=True)
+_granted_to = sql.union_all(
+    sql.select(_grants.c.user_id, _grants.c.project_id, _grants.c.role).where(
         here(_grants, "of_organization"), _grants.c.user_id.in_(_of_users), _grants.c.project_id.in_(_of_projects)
     ),
-    select(team_members.c.user_id, team_projects.c.project_id, team_projects.c.role)
+    sql.select(team_members.c.user_id, team_projects.c.project_id, team_projects.c.role)
     .join(team_projects, beside(team_projects.c.team_id, team_members.c.team_id))
     .where(
         here(team_members, "of_organization"),
         team_members.c.user_id.in_(_of_users),
         team_projects.c.project_id.in_(_of_projects),
     ),
-    select(_projects.c.creator_id, _projects.c.project_id, literal("project_owner")).where(
+    sql.select(_projects.c.creator_id, _projects.c.project_id, sql.literal("project_owner")).where(
         here(_projects, "of_organization"),
         _projects.c.creator_id.in_(_of_users),
         _projects.c.project_id.in_(_of_projects),
@@ -172,7 +161,7 @@ class ProjectPermit:
     check: Callable[[Identity | None, Access], None]
     """Called with the actor's present identity and access; raises to refuse."""
 
-    def ask(self, connection: Connection, organization_id: str, now: datetime, _before: Role | None = None) -> None:
+    def ask(self, connection: sql.Connection, organization_id: str, now: datetime, _before: Role | None = None) -> None:
         identity = identity_of(connection, self.actor_id, organization_id)
         self.check(identity, access_of(connection, self.actor_id, organization_id, now))
 
@@ -184,13 +173,13 @@ class ProjectMembers(OrganizationStore):
         """Return a project's creator, if still a member, then the granted members."""
         place = {"organization_id": organization_id, "project_id": project_id}
         owns = (
-            select(*USERS.columns)
+            sql.select(*USERS.columns)
             .join(_memberships, _memberships.c.user_id == schema.users.c.id)
             .join(_projects, beside(_projects.c.creator_id, _memberships.c.user_id))
             .where(*equal_to(_projects, **place))
         )
         granted = (
-            select(*USERS.columns, _grants.c.role, _grants.c.created_at)
+            sql.select(*USERS.columns, _grants.c.role, _grants.c.created_at)
             .join(_grants, _grants.c.user_id == schema.users.c.id)
             .where(*equal_to(_grants, **place))
             .order_by(_grants.c.created_at, _grants.c.user_id)
@@ -223,7 +212,7 @@ class ProjectMembers(OrganizationStore):
                 raise Conflict("The user owns the project already.", remediation=TAKEN)
             require_member(connection, organization_id, user_id)
             with clashing("The user is a member of the project already."):
-                connection.execute(insert(_grants), row | {"created_at": to_micros(self._clock())})
+                connection.execute(sql.insert(_grants), row | {"created_at": to_micros(self._clock())})
 
     def set_role(
         self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, **act: Unpack[Act]
@@ -231,34 +220,34 @@ class ProjectMembers(OrganizationStore):
         """Change a role in a project and return the one before; the creator's cannot change."""
         with self._changing(organization_id, **act) as connection:
             which, before = _granted(connection, organization_id, project_id, user_id)
-            connection.execute(update(_grants).where(*which).values(role=role))
+            connection.execute(sql.update(_grants).where(*which).values(role=role))
             return before
 
     def remove(self, organization_id: str, project_id: str, user_id: str, **act: Unpack[Act]) -> ProjectRole:
         """Remove a role in a project and return it."""
         with self._changing(organization_id, **act) as connection:
             which, before = _granted(connection, organization_id, project_id, user_id)
-            connection.execute(delete(_grants).where(*which))
+            connection.execute(sql.delete(_grants).where(*which))
             return before
 
 
-def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:
+def _require_project(connection: sql.Connection, organization_id: str, project_id: str) -> str:
     which = equal_to(_projects, organization_id=organization_id, project_id=project_id)
-    creator: str | None = connection.execute(select(_projects.c.creator_id).where(*which)).scalar()
+    creator: str | None = connection.execute(sql.select(_projects.c.creator_id).where(*which)).scalar()
     if creator is None:
         raise NotFound(f"There is no project {project_id}.")
     return creator
 
 
 def _granted(
-    connection: Connection, organization_id: str, project_id: str, user_id: str
-) -> tuple[list[ColumnElement[bool]], ProjectRole]:
+    connection: sql.Connection, organization_id: str, project_id: str, user_id: str
+) -> tuple[list[sql.ColumnElement[bool]], ProjectRole]:
     if _require_project(connection, organization_id, project_id) == user_id:
         raise InvalidRequest(
             "The role of a project's owner cannot be changed.", remediation="Change another member's role."
         )
     which = equal_to(_grants, organization_id=organization_id, project_id=project_id, user_id=user_id)
-    found = select(_grants.c.role).where(*which).with_for_update()
+    found = sql.select(_grants.c.role).where(*which).with_for_update()
     role: ProjectRole | None = connection.execute(found).scalar()
     if role is None:
         raise NotFound("The user has no direct role in the project.")

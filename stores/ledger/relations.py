@@ -44,7 +44,6 @@ class RelationDraft:
 RELATIONS = RecordTable(schema.relations, Relation)
 to_relation = RELATIONS.read
 
-
 _table = schema.relations
 _at = bindparam("at", type_=BigInteger)
 
@@ -77,7 +76,6 @@ def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:
 
 _packed_by_ids = select(AsJson(*RELATIONS.columns)).where(_of_organization, _table.c.id.in_(listed("ids")))
 _ids = select(_table.c.id).where(_of_organization)
-
 
 _hidden = select(schema.entities.c.id).where(here(schema.entities), ~schema.entities.c.visibility.in_(_visible))
 # Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.

@@ -171,7 +171,6 @@ SLOWER_S = 5
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
 """Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
 
-
 _devices = RecordTable(device_logins, DeviceLogin)
 
 

@@ -10,21 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    CursorResult,
-    Executable,
-    Row,
-    Select,
-    Table,
-    Text,
-    bindparam,
-    column,
-    insert,
-    select,
-    update,
-)
+import sqlalchemy as sql
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -42,7 +28,7 @@ from stores.records import ChangeOperation, JsonObject, Kind
 class AsJson(FunctionElement[str]):
     """Aggregate all rows to one JSON list of lists: the driver releases and awaits the GIL for each row."""
 
-    type = Text()
+    type = sql.Text()
     inherit_cache = True
 
 
@@ -70,9 +56,11 @@ def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
     return f"json_each({compiler.process(element.clauses, **options)})"
 
 
-def listed(name: str) -> Select[Any]:
+def listed(name: str) -> sql.Select[Any]:
     """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
-    return select(_JsonTexts(bindparam(name, type_=Text)).table_valued(column("value", Text)).c.value)
+    return sql.select(
+        _JsonTexts(sql.bindparam(name, type_=sql.Text)).table_valued(sql.column("value", sql.Text)).c.value
+    )
 
 
 def json_list(texts: Iterable[str]) -> str:
@@ -84,12 +72,12 @@ ROWS = 64
 """Rows per statement on SQLite, below its limit on parameters."""
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+def insert_rows(connection: sql.Connection, table: sql.Table, rows: Sequence[Values]) -> None:
     """Insert rows with the same columns, many by one statement: SQLite's driver releases the GIL for each."""
     if not rows:
         return
     if connection.dialect.name != "sqlite":
-        connection.execute(insert(table), rows)
+        connection.execute(sql.insert(table), rows)
         return
     names = tuple(rows[0])
     cells = itemgetter(*names)
@@ -99,12 +87,12 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) ->
 
 
 @cache
-def _statement(table: Table, names: Sequence[str], count: int) -> str:
+def _statement(table: sql.Table, names: Sequence[str], count: int) -> str:
     row = f"({', '.join('?' * len(names))})"
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - of ours
 
 
-Cells = Row[*tuple[Any, ...]]
+Cells = sql.Row[*tuple[Any, ...]]
 T = TypeVar("T")
 
 
@@ -118,27 +106,27 @@ class Store:
         self._database = database
         self._clock = clock
 
-    def _all(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Cells]:
+    def _all(self, statement: sql.Executable, values: Mapping[str, Any] | None = None) -> Sequence[Cells]:
         with self._database.read() as connection:
             return connection.execute(statement, values).all()
 
-    def _first(self, statement: Executable, values: Mapping[str, Any] | None = None) -> Cells | None:
+    def _first(self, statement: sql.Executable, values: Mapping[str, Any] | None = None) -> Cells | None:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
 
-    def _find(self, table: RecordTable[T], *conditions: ColumnElement[bool], **equal: Any) -> T | None:
+    def _find(self, table: RecordTable[T], *conditions: sql.ColumnElement[bool], **equal: Any) -> T | None:
         with self._database.read() as connection:
             return table.one(connection, *conditions, **equal)
 
-    def _list(self, table: RecordTable[T], *conditions: ColumnElement[bool], **equal: Any) -> list[T]:
+    def _list(self, table: RecordTable[T], *conditions: sql.ColumnElement[bool], **equal: Any) -> list[T]:
         with self._database.read() as connection:
             return table.all(connection, *conditions, **equal)
 
-    def _one(self, statement: Executable, values: Mapping[str, Any], make: Callable[[Cells], T]) -> T | None:
+    def _one(self, statement: sql.Executable, values: Mapping[str, Any], make: Callable[[Cells], T]) -> T | None:
         row = self._first(statement, values)
         return None if row is None else make(row)
 
-    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
+    def _packed(self, statement: sql.Executable, values: Mapping[str, Any]) -> list[Any]:
         """Return the rows of an `AsJson` query, without asking for an empty list of ids."""
         return [] if values.get("ids") == "[]" else unpacked(self._first(statement, values))
 
@@ -170,7 +158,7 @@ def _is_duplicate(error: IntegrityError) -> bool:
     return getattr(error.orig, "sqlstate", None) == "23505"
 
 
-Result = CursorResult[*tuple[Any, ...]]
+Result = sql.CursorResult[*tuple[Any, ...]]
 
 
 class Entry(NamedTuple):
@@ -184,14 +172,14 @@ class Entry(NamedTuple):
 
 
 _lock_organization = (
-    select(schema.organizations.c.seq)
-    .where(schema.organizations.c.id == bindparam("organization"), schema.organizations.c.deleted_at.is_(None))
+    sql.select(schema.organizations.c.seq)
+    .where(schema.organizations.c.id == sql.bindparam("organization"), schema.organizations.c.deleted_at.is_(None))
     .with_for_update(key_share=True)
 )
 _advance = (
-    update(schema.organizations)
-    .where(schema.organizations.c.id == bindparam("organization"))
-    .values(seq=schema.organizations.c.seq + bindparam("count"), batch=bindparam("new_batch"))
+    sql.update(schema.organizations)
+    .where(schema.organizations.c.id == sql.bindparam("organization"))
+    .values(seq=schema.organizations.c.seq + sql.bindparam("count"), batch=sql.bindparam("new_batch"))
     .returning(schema.organizations.c.seq)
 )
 
@@ -204,7 +192,7 @@ class Writing:
     """
 
     def __init__(
-        self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
+        self, connection: sql.Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
         check_keys((organization_id, actor_id))
         self.connection = connection
@@ -232,14 +220,14 @@ class Writing:
             raise NotFound(f"Organization {self.organization_id} does not exist.")
         return head
 
-    def run(self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
+    def run(self, statement: sql.Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
         return self.connection.execute(statement, values)
 
-    def insert_new(self, table: Table, values: Values) -> bool:
+    def insert_new(self, table: sql.Table, values: Values) -> bool:
         """Insert a row; return whether its key was free."""
         return self.run(insert_or_skip(self.connection.dialect.name, table), values).rowcount == 1
 
-    def insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
+    def insert_all(self, table: sql.Table, rows: Sequence[Values], kind: Kind) -> None:
         if len(rows) == 1:
             statement = insert_or_skip(self.connection.dialect.name, table)
             if self.connection.execute(statement, rows[0]).rowcount != 1:
@@ -288,6 +276,6 @@ class Writes:
         self._insert_all = writing.insert_all
         self._record = writing.record
 
-    def _one(self, statement: Executable, values: Values, make: Callable[[Any], T]) -> T | None:
+    def _one(self, statement: sql.Executable, values: Values, make: Callable[[Any], T]) -> T | None:
         row = self._run(statement, values).first()
         return None if row is None else make(row)

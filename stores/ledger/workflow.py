@@ -98,7 +98,6 @@ _table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
 
-
 _tasks = and_(
     here(_table),
     _table.c.project_id == bindparam("project"),
