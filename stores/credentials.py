@@ -27,7 +27,6 @@ class OAuthClient:
 
     @property
     def refreshes(self) -> bool:
-        """Return True if the client asked for refresh tokens."""
         return "refresh_token" in cast("list[str]", self.metadata["grant_types"])
 
 
@@ -67,8 +66,6 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class DeviceLogin:
-    """Device waiting for approval elsewhere."""
-
     device_hash: str
     user_code_hash: str
     details: JsonObject

@@ -61,7 +61,6 @@ class Accounts(Organizations):
         return self._find(USERS, id=user_id)
 
     def names(self, user_ids: Iterable[str]) -> dict[str, str]:
-        """Return the names of existing users, by id."""
         rows = self._all(select(_users.c.id, _users.c.name).where(_users.c.id.in_(sorted(set(user_ids)))))
         return {row.id: row.name for row in rows}
 
@@ -69,7 +68,6 @@ class Accounts(Organizations):
         return self._find(USERS, email_key=address_key(email))
 
     def first_admin(self) -> User | None:
-        """Return the server's first admin."""
         return self._find(USERS, is_admin=True)
 
     def edit_user(self, user_id: str, edit: Callable[[User], User], audit: AuditDraft | None = None) -> User:

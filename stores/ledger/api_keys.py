@@ -25,8 +25,6 @@ _note = update(api_keys).where(
 
 @dataclass(frozen=True, slots=True)
 class KeyIdentity:
-    """Owner of a key prefix, and the expected key hash."""
-
     identity: Identity
     key: ApiKey
     key_hash: str = field(repr=False)
@@ -64,7 +62,6 @@ class ApiKeys(AuditedStore):
         return self._list(_keys, organization_id=organization_id, **of_user)
 
     def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
-        """Revoke a key; if it had ended, write nothing."""
         with self._database.write() as connection:
             if _keys.one(connection, organization_id=organization_id, id=key_id) is None:
                 raise NotFound(f"There is no API key {key_id}.")

@@ -56,7 +56,6 @@ class AuditDraft:
 
     @property
     def subjects(self) -> set[tuple[SubjectRole, str]]:
-        """Return the ids of the records that it is about."""
         found: set[tuple[SubjectRole, str]] = set()
         roles: tuple[tuple[SubjectRole, str], ...] = (("source", "source_ids"), ("derived", "derived_ids"))
         for role, name in roles:
@@ -105,7 +104,6 @@ class Audit(Store):
         self._writer = ThreadPoolExecutor(1, "audit")
 
     def append(self, draft: AuditDraft) -> None:
-        """Write an entry outside of a transaction."""
         with self._database.write() as connection:
             append_audit(connection, self._clock(), draft)
 

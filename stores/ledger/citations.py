@@ -61,8 +61,6 @@ _some = select(AsJson(*_counted.c)).select_from(_counted)
 
 
 class CitationReads(Store):
-    """Reads of citations. The caller checks permissions."""
-
     def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
         """Count by record, citing user and visibility key."""
         return [

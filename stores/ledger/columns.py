@@ -47,7 +47,6 @@ def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique:
 
 
 def keys(*names: str) -> list[sql.Column[str]]:
-    """Return columns of a primary key."""
     return [key(name, primary_key=True) for name in names]
 
 
@@ -103,7 +102,6 @@ def here(table: sql.FromClause, parameter: str = "organization") -> sql.ColumnEl
 
 
 def among(column: sql.ColumnElement[Any], parameter: str = "ids") -> sql.ColumnElement[bool]:
-    """Return the SQL condition: the column has one of the parameter's values."""
     return column.in_(sql.bindparam(parameter, expanding=True))
 
 

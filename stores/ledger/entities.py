@@ -59,14 +59,11 @@ _entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
 
 
 class EntityReads(Store):
-    """Reads of entities. The caller checks permissions."""
-
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
         """Return the current revision of an entity, or raise RecordUnreadable."""
         return self._one(_by_id, {"organization": organization_id, "id": entity_id}, to_entity)
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        """Return the existing, readable entities by id."""
         rows = self._packed(_entities_by_ids, {"organization": organization_id, "ids": json_list(entity_ids)})
         return {entity.id: entity for entity in sound(rows, to_entity)}
 
@@ -76,7 +73,6 @@ class EntityReads(Store):
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision current at that time."""
         values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
         return self._one(_unchanged_since, values, to_entity) or self._one(_past_at, values, to_entity)
 
@@ -139,11 +135,9 @@ class EntityReads(Store):
 
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
-        """Return the entity, or raise RecordUnreadable."""
         return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
-        """Return a replaced revision."""
         which = equal_to(_past, organization_id=self.organization_id, id=entity_id, revision=number)
         return self._one(select(*entity_columns(_past)).where(*which), {}, to_entity)
 
@@ -193,11 +187,9 @@ class EntityWrites(Writes):
         return next(iter(sound(found, to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
-        """Store a new entity; `fields` go into the change feed."""
         return self.create_entities([(draft, fields)])[0]
 
     def create_entities(self, drafts: Sequence[tuple[EntityDraft, JsonObject | None]]) -> list[Entity]:
-        """Store new entities, each with its fields for the change feed."""
         entities = [self._entity_of(draft) for draft, _ in drafts]
         self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
         insert_rows(self._connection, _labels, [row for entity in entities for row in label_rows(entity)])

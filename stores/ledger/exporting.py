@@ -67,13 +67,10 @@ _imports = RecordTable(source_imports, SourceImport, "-updated_at", "id")
 
 
 class SourceImportReads(Store):
-    """The caller checks permissions."""
-
     def find(self, organization_id: str, import_id: str) -> SourceImport | None:
         return self._find(_imports, organization_id=organization_id, id=import_id)
 
     def of_user(self, organization_id: str, user_id: str, limit: int, offset: int) -> list[SourceImport]:
-        """Return a user's imports, those with the latest news first."""
         statement = _imports.select(organization_id=organization_id, user_id=user_id)
         return [_imports.read(row) for row in self._all(statement.limit(limit).offset(offset))]
 

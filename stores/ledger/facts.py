@@ -147,7 +147,6 @@ class RelationWrites(EndWrites):
                 self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
-        """Return the relations of an entity that hold now."""
         values = self._here | {"entity": entity_id, "at": to_micros(self.now)}
         return sound(self._run(_about, values), to_relation)
 

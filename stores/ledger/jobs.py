@@ -94,7 +94,6 @@ class Jobs(Store):
     def page(
         self, organization_id: str, keys: Collection[str], state: JobState | None, limit: int, offset: int
     ) -> list[Job]:
-        """Return visible jobs, newest first."""
         in_state = {} if state is None else {"state": state}
         statement = _JOBS.select(_jobs.c.visibility.in_(keys), organization_id=organization_id, **in_state)
         return [_JOBS.read(row) for row in self._all(statement.limit(limit).offset(offset))]
@@ -136,8 +135,6 @@ class Jobs(Store):
 
 
 class JobWrites(Writes):
-    """Jobs that are queued when the transaction commits."""
-
     def __init__(self, writing: Writing) -> None:
         super().__init__(writing)
         self.notices: list[JobNotice] = []
@@ -200,8 +197,6 @@ _leases = schema.leases
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Exclusive right until it expires."""
-
     organization_id: str
     name: str
     holder: str
@@ -242,7 +237,6 @@ class Leases(Store):
 
 
 def require_lease(writing: Writing, lease: Lease) -> None:
-    """Raise Conflict if a lease was lost; inside a transaction."""
     held = select(_leases.c.token).where(*_mine(lease), _leases.c.expires_at > to_micros(writing.now))
     if writing.connection.execute(held).first() is None:
         raise Conflict(f"The lease on {lease.name} was lost; nothing was changed.")

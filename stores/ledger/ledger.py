@@ -40,15 +40,15 @@ _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
 class Records(Listing, DocumentReads, WorkReads):
-    """Entities, documents and tasks."""
+    pass
 
 
 class Relations(RelationReads, LinkReads, EndReads):
-    """Relations between entities, present and past."""
+    pass
 
 
 class People(Identities, Accounts, Proofs, Sessions, Members):
-    """Users, organizations and sessions."""
+    pass
 
 
 class Ledger:
@@ -152,7 +152,6 @@ class Ledger:
         return self._database.version()
 
     def ping(self) -> None:
-        """Raise Unavailable if the ledger does not answer."""
         with self._database.read() as connection:
             connection.execute(_epoch)
 

@@ -228,7 +228,6 @@ class LinkReads(Store):
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
-        """Return entity names by id, of a moment or now."""
         values: Values = {"organization": organization_id, "ids": json_list(entity_ids)}
         if as_of is None:
             return dict(self._packed(_names_now, values))

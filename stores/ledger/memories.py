@@ -102,16 +102,13 @@ class MemoryReads(CitationReads):
     """The caller checks permissions where no visibility keys are given."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return the outcomes of archived or promoted raw memories."""
         found = self._packed(_outcomes, {"organization": organization_id, "ids": json_list(memory_ids)})
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        """Return a raw memory, or raise RecordUnreadable."""
         return self._one(_by_ids, {"organization": organization_id, "ids": [memory_id]}, _to_memory)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        """Return the existing, readable raw memories."""
         rows = (
             row
             for ids in in_chunks(memory_ids)
@@ -161,7 +158,6 @@ class MemoryWrites(CitationWrites):
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
-        """Return the records that name one of these as their source."""
         chunks = ([key_of(each) for each in ids] for ids in in_chunks(record_ids))
         return sound((row for keys in chunks for row in self._run(_made_of, self._here | {"ids": keys})), to_entity)
 
@@ -198,7 +194,6 @@ class MemoryWrites(CitationWrites):
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
     ) -> RawMemory:
-        """Store the outcome of a raw memory."""
         memory = self._present(memory_id)
         capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
         return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
@@ -274,8 +269,6 @@ def _text(organization_id: str, memory_id: str, place: int) -> Select[str]:
 
 
 class PayloadReads(Store):
-    """The caller checks permissions."""
-
     def text(self, organization_id: str, memory_id: str, place: int) -> str | None:
         row = self._first(_text(organization_id, memory_id, place))
         return None if row is None else str(row[0])
@@ -318,7 +311,6 @@ class RejectionWrites(Writes):
             self._insert_new(_rejections, row | {"organization_id": self.organization_id})
 
     def admit(self, memory_id: str) -> None:
-        """Forget what was rejected with a memory."""
         of_memory = equal_to(_rejections, organization_id=self.organization_id, memory_id=memory_id)
         self._connection.execute(delete(_rejections).where(*of_memory))
 

@@ -19,7 +19,7 @@ _role = select(memberships.c.role).where(
 
 class Asked(Protocol):
     def ask(self, connection: Connection, organization_id: str, now: datetime, before: Role | None = None) -> None:
-        """Raise to refuse."""
+        pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,6 @@ class Teams(OrganizationStore):
             _teams.remove(connection, organization_id=organization_id, id=team_id)
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
-        """Return the members of a team with organization roles, in order of joining."""
         statement = (
             sql.select(*USERS.columns, _memberships.c.role, team_members.c.created_at)
             .join(team_members, team_members.c.user_id == schema.users.c.id)
@@ -107,7 +106,6 @@ class Teams(OrganizationStore):
             return before
 
     def remove_project(self, organization_id: str, team_id: str, project_id: str, **act: Unpack[Act]) -> ProjectRole:
-        """Remove a team's role in a project; return it."""
         grant = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id}
         audit = act.pop("audit", None)
         with self._changing(organization_id, **act) as connection:
@@ -167,8 +165,6 @@ class ProjectPermit:
 
 
 class ProjectMembers(OrganizationStore):
-    """Changes take a permit, checked first in the transaction."""
-
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
         """Return a project's creator, if still a member, then the granted members."""
         place = {"organization_id": organization_id, "project_id": project_id}
@@ -224,7 +220,6 @@ class ProjectMembers(OrganizationStore):
             return before
 
     def remove(self, organization_id: str, project_id: str, user_id: str, **act: Unpack[Act]) -> ProjectRole:
-        """Remove a role in a project and return it."""
         with self._changing(organization_id, **act) as connection:
             which, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(sql.delete(_grants).where(*which))

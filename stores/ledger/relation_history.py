@@ -25,8 +25,6 @@ _earlier = (
 
 
 class EarlierEnd(NamedTuple):
-    """End of a relation, replaced by a later one."""
-
     known_from: datetime
     known_to: datetime
     invalid_at: datetime | None

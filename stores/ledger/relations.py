@@ -99,7 +99,6 @@ _linked = select(_origin).where(
 
 class RelationReads(Store):
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
-        """Return the existing, readable relations by id."""
         rows = self._packed(_packed_by_ids, {"organization": organization_id, "ids": json_list(relation_ids)})
         return {relation.id: relation for relation in sound(rows, to_relation)}
 
@@ -112,7 +111,6 @@ class RelationReads(Store):
         return {row[0] for row in self._all(_ids, {"organization": organization_id})}
 
     def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
-        """Count visible relations that hold now, by name."""
         at = to_micros(self._clock())
         values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
         return {row[0]: row[1] for row in self._all(_relation_counts, values)}

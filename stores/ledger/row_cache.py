@@ -63,7 +63,6 @@ class RowCache:
         self._organizations: OrderedDict[str, _Organization] = OrderedDict()
 
     def rows(self, organization_id: str, ids: Iterable[str]) -> dict[str, RecordStatus]:
-        """Return the statuses of existing records, by id."""
         wanted = list(dict.fromkeys(ids))
         cached = self._current(organization_id) if wanted else None
         if cached is None:

@@ -43,7 +43,6 @@ class Sessions(AuditedStore):
         return self._find(SESSIONS, id=session_id)
 
     def sessions(self, user_id: str) -> list[Session]:
-        """Return a user's valid sessions, newest first."""
         return self._list(SESSIONS, *_alive(self._clock()), user_id=user_id)
 
     def rotate_session(
@@ -121,7 +120,6 @@ class Sessions(AuditedStore):
 
 
 def insert_session(connection: Connection, session: Session) -> None:
-    """Implement `Sessions.create_session` in a transaction."""
     with clashing("A session of that id exists already.", "The user or the organization does not exist."):
         SESSIONS.insert(connection, session)
 
@@ -200,23 +198,18 @@ class Tickets(Store):
 
 
 class DeviceLogins(AuditedStore):
-    """Device logins (RFC 8628)."""
-
     def start(self, login: DeviceLogin) -> None:
         """Store a waiting device; Conflict if one of its codes is taken."""
         with self._database.write() as connection, clashing("The code is taken."):
             _devices.insert(connection, login, state="pending")
 
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
-        """Return the waiting device that shows a code."""
         return self._find(_devices, *self._waiting(user_code_hash))
 
     def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
-        """Let a waiting device sign in as a user in an organization."""
         self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
 
     def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
-        """Turn a waiting device away."""
         self._decide(user_code_hash, audit, state="denied")
 
     def enter(

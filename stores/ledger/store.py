@@ -132,7 +132,6 @@ class Store:
 
 
 def unpacked(found: Cells | None) -> list[Any]:
-    """Decode the single row of an `AsJson` query."""
     rows: list[Any] = json.loads((found and found[0]) or "[]")
     return rows
 

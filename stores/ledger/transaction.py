@@ -120,7 +120,7 @@ _projects = RecordTable(_access, ProjectAccess)
 
 
 class RecordWrites(Erasure, WorkflowReads):
-    """Entities, documents and tasks."""
+    pass
 
 
 class PeopleWrites(Writes):
@@ -141,14 +141,11 @@ class PeopleWrites(Writes):
         self._run(statement, _projects.values(access, organization_id=self.organization_id))
 
     def is_open_project(self, project_id: str) -> bool:
-        """Tell whether the whole organization may read a project's records."""
         access = _projects.one(self._connection, organization_id=self.organization_id, project_id=project_id)
         return access is not None and access.visibility == "org"
 
 
 class Transaction(Writing):
-    """Opened by `Ledger.transaction`."""
-
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
@@ -173,7 +170,6 @@ class Transaction(Writing):
         return self.elsewhere[organization_id]
 
     def audit(self, draft: AuditDraft) -> str:
-        """Write an audit entry; return its id."""
         return append_audit(self.connection, self.now, draft)
 
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:

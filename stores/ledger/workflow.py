@@ -76,13 +76,11 @@ _dependencies = (
 
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
-        """Return the statuses of the visible tasks of an epic."""
         tasks = equal_to(_entities, organization_id=self.organization_id, epic_id=epic_id, type_key="task")
         statement = select(_entities.c.status_key).where(*tasks, _entities.c.visibility.in_(sorted(visibility)))
         return set(self._connection.execute(statement.distinct()).scalars())
 
     def notes_about(self, subject_id: str) -> list[Entity]:
-        """Return every note about a record, latest first."""
         values = self._here | {"subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_notes, values)]
 
@@ -166,7 +164,6 @@ class WorkReads(Store):
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the visible notes on a record, latest first."""
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
         rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
         return sound(rows, to_entity)
