@@ -1,6 +1,6 @@
 """OAuth clients with their codes and grants, and device logins, as plain data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
@@ -27,7 +27,6 @@ class OAuthClient:
 
     @property
     def refreshes(self) -> bool:
-        """Return True if the client asked for refresh tokens."""
         return "refresh_token" in cast("list[str]", self.metadata["grant_types"])
 
 
@@ -67,14 +66,12 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class DeviceLogin:
-    """Device waiting for approval elsewhere."""
-
     device_hash: str
     user_code_hash: str
-    details: JsonObject = field(default_factory=dict)
+    details: JsonObject
     """Shown to the person who decides: program name, address."""
-    interval_s: int = 5
-    expires_at: datetime = field(kw_only=True)
+    interval_s: int
+    expires_at: datetime
     user_id: str | None = None
     """The user who approved."""
     organization_id: str | None = None

@@ -17,7 +17,6 @@ def parquet(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def write_texts(path: Path, columns: Sequence[str], pages: Iterable[Sequence[Mapping[str, str | None]]]) -> None:
-    """Write a file of texts, page by page."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.parquet as pq  # noqa: PLC0415 - as above
 

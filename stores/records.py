@@ -55,7 +55,6 @@ class Entity:
     scope_key: str | None
     project_id: str | None
     principal_id: str
-    """Author."""
     revision: int
     created_at: datetime
     updated_at: datetime
@@ -226,8 +225,6 @@ class ExternalIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """Tenant."""
-
     id: str
     name: str
     slug: str

@@ -1,7 +1,7 @@
 """The ledger: SQL behind one interface, on SQLite or PostgreSQL."""
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
-from stores.ledger.account_rows import SLUG_LENGTH
+from stores.ledger.account_tables import SLUG_LENGTH
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
@@ -11,19 +11,18 @@ from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import TokenPair
-from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.jobs import JOB_LEASE_S, Jobs
 from stores.ledger.ledger import Ledger
+from stores.ledger.links import HistoryQuery, NamedRelation, Recalled, RelationQuery
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relation_history import End, MayEnd
-from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.relations import SUPERSEDES, RelationDraft, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
-from stores.ledger.task_counts import TaskTally
-from stores.ledger.tickets import DeviceRefusal
+from stores.ledger.sessions import DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
+from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES, TaskTally

@@ -1,9 +1,14 @@
 """Tables of people, memberships and credentials. They write no feed rows."""
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Table, UniqueConstraint
+import re
+from typing import Any
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, UniqueConstraint
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
-from stores.ledger.columns import KeyText, columns_for, key, metadata, number, of_organization, of_user, refers
+from stores.errors import ValidationFailed
+from stores.ledger.columns import KeyText, RecordTable, key, keys, number, of_organization, of_user, refers, table
+from stores.ledger.encoding import address_key
 from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, Session, Team, User
 from stores.spaces import MemorySpace, SpaceMember
 
@@ -16,72 +21,54 @@ def _of_client() -> Column[str]:
     return Column("client_id", KeyText, ForeignKey("oauth_clients.id", ondelete="CASCADE"), nullable=False, index=True)
 
 
-organizations = Table(
+organizations = table(
     "organizations",
-    metadata,
-    *columns_for(
-        Organization, key("slug", unique=True), number("seq"), key("batch"), number("deleted_at", nullable=True)
-    ),
+    key("slug", unique=True),
+    number("seq"),
+    key("batch"),
+    number("deleted_at", nullable=True),
+    of=Organization,
 )
 """`seq` and `batch` are the head of the change feed. With `deleted_at` it is being erased."""
 
-users = Table(
+users = table(
     "users",
-    metadata,
-    *columns_for(
-        User,
-        key("email_key", unique=True),
-        Column("codehost_id", BigInteger, nullable=True, unique=True),
-        key("preferences", nullable=True),
-    ),
+    key("email_key", unique=True),
+    Column("codehost_id", BigInteger, nullable=True, unique=True),
+    key("preferences", nullable=True),
+    of=User,
 )
 
-memberships = Table(
+memberships = table(
     "memberships",
-    metadata,
     Column("user_id", KeyText, ForeignKey("users.id"), primary_key=True),
     Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True, index=True),
     key("role"),
     number("created_at"),
 )
 
-sessions = Table("sessions", metadata, *columns_for(Session, of_user(), of_organization()))
+sessions = table("sessions", of_user(), of_organization(), of=Session)
 
-external_identities = Table(
-    "external_identities",
-    metadata,
-    *columns_for(ExternalIdentity, key("provider", primary_key=True), key("subject", primary_key=True), of_user()),
+external_identities = table("external_identities", *keys("provider", "subject"), of_user(), of=ExternalIdentity)
+
+password_resets = table(
+    "password_resets", *keys("token_hash"), of_user(), number("created_at"), number("expires_at", index=True)
 )
 
-password_resets = Table(
-    "password_resets",
-    metadata,
-    key("token_hash", primary_key=True),
-    of_user(),
-    number("created_at"),
-    number("expires_at", index=True),
-)
-
-invitations = Table(
+invitations = table(
     "invitations",
-    metadata,
-    *columns_for(
-        Invitation,
-        of_organization(),
-        key("token_hash", unique=True),
-        key("email_key"),
-        number("expires_at", index=True),
-        number("accepted_at", nullable=True),
-        number("revoked_at", nullable=True),
-    ),
+    of_organization(),
+    key("token_hash", unique=True),
+    key("email_key"),
+    number("expires_at", index=True),
+    number("accepted_at", nullable=True),
+    number("revoked_at", nullable=True),
+    of=Invitation,
 )
 
-project_members = Table(
+project_members = table(
     "project_members",
-    metadata,
-    key("organization_id", primary_key=True),
-    key("user_id", primary_key=True),
-    key("project_id", primary_key=True),
+    *keys("organization_id", "user_id", "project_id"),
     key("role"),
     number("created_at"),
     Index("ix_project_members_project", "organization_id", "project_id"),
@@ -90,26 +77,20 @@ project_members = Table(
 )
 """Granted project roles. The creator owns a project without a row."""
 
-teams = Table("teams", metadata, *columns_for(Team, _organization()), UniqueConstraint("organization_id", "slug"))
+teams = table("teams", _organization(), UniqueConstraint("organization_id", "slug"), of=Team)
 
-team_members = Table(
+team_members = table(
     "team_members",
-    metadata,
-    key("organization_id", primary_key=True),
-    key("user_id", primary_key=True),
-    key("team_id", primary_key=True),
+    *keys("organization_id", "user_id", "team_id"),
     number("created_at"),
     Index("ix_team_members_team", "organization_id", "team_id"),
     refers("teams", "organization_id", "team_id id", cascade=True),
     refers("memberships", "user_id", "organization_id", cascade=True),
 )
 
-team_projects = Table(
+team_projects = table(
     "team_projects",
-    metadata,
-    key("organization_id", primary_key=True),
-    key("team_id", primary_key=True),
-    key("project_id", primary_key=True),
+    *keys("organization_id", "team_id", "project_id"),
     key("role"),
     number("created_at"),
     Index("ix_team_projects_project", "organization_id", "project_id"),
@@ -117,86 +98,61 @@ team_projects = Table(
     refers("project_access", "organization_id", "project_id"),
 )
 
-memory_spaces = Table(
+memory_spaces = table(
     "memory_spaces",
-    metadata,
-    *columns_for(MemorySpace, _organization(), key("scope_key")),
+    _organization(),
+    key("scope_key"),
     UniqueConstraint("organization_id", "memory_scope", "scope_key"),
+    of=MemorySpace,
 )
 
-memory_space_members = Table(
+memory_space_members = table(
     "memory_space_members",
-    metadata,
-    *columns_for(
-        SpaceMember,
-        key("organization_id", primary_key=True),
-        key("space_id", primary_key=True),
-        key("principal_type", primary_key=True),
-        key("principal_id", primary_key=True),
-        key("id"),
-    ),
+    *keys("organization_id", "space_id", "principal_type", "principal_id"),
+    key("id"),
     Index("ix_memory_space_members_principal", "organization_id", "principal_type", "principal_id"),
     refers("memory_spaces", "organization_id", "space_id id", cascade=True),
+    of=SpaceMember,
 )
 """Principals have no foreign key: agents have no table."""
 
-api_keys = Table(
-    "api_keys",
-    metadata,
-    *columns_for(ApiKey, of_organization(), of_user(), key("prefix", unique=True), key("key_hash")),
-)
+api_keys = table("api_keys", of_organization(), of_user(), key("prefix", unique=True), key("key_hash"), of=ApiKey)
 
-tickets = Table(
-    "tickets",
-    metadata,
-    key("kind", primary_key=True),
-    key("token_hash", primary_key=True),
-    key("data"),
-    number("expires_at", index=True),
-)
+tickets = table("tickets", *keys("kind", "token_hash"), key("data"), number("expires_at", index=True))
 
-device_logins = Table(
+device_logins = table(
     "device_logins",
-    metadata,
-    *columns_for(
-        DeviceLogin,
-        key("device_hash", primary_key=True),
-        key("user_code_hash", unique=True),
-        key("state"),
-        number("expires_at", index=True),
-        of_user(nullable=True),
-        of_organization(nullable=True),
-        number("polled_at", nullable=True),
-    ),
+    *keys("device_hash"),
+    key("user_code_hash", unique=True),
+    key("state"),
+    number("expires_at", index=True),
+    of_user(nullable=True),
+    of_organization(nullable=True),
+    number("polled_at", nullable=True),
+    of=DeviceLogin,
 )
 
-oauth_clients = Table("oauth_clients", metadata, *columns_for(OAuthClient))
+oauth_clients = table("oauth_clients", of=OAuthClient)
 
-oauth_codes = Table(
+oauth_codes = table(
     "oauth_codes",
-    metadata,
-    *columns_for(
-        AuthorizationCode,
-        key("code_hash", primary_key=True),
-        _of_client(),
-        of_user(),
-        of_organization(),
-        number("expires_at", index=True),
-        key("grant_id", nullable=True),
-    ),
+    *keys("code_hash"),
+    _of_client(),
+    of_user(),
+    of_organization(),
+    number("expires_at", index=True),
+    key("grant_id", nullable=True),
+    of=AuthorizationCode,
 )
 """A code with a `grant_id` is spent."""
 
-oauth_grants = Table(
-    "oauth_grants",
-    metadata,
-    *columns_for(Grant, _of_client(), of_user(), of_organization(), number("expires_at", index=True)),
+oauth_grants = table(
+    "oauth_grants", _of_client(), of_user(), of_organization(), number("expires_at", index=True), of=Grant
 )
 
-oauth_tokens = Table(
+oauth_tokens = table(
     "oauth_tokens",
-    metadata,
-    key("token_hash", primary_key=True),
+    *keys("token_hash"),
     Column("grant_id", KeyText, ForeignKey("oauth_grants.id", ondelete="CASCADE"), nullable=False, index=True),
     key("kind"),
     key("scopes"),
@@ -204,10 +160,9 @@ oauth_tokens = Table(
     number("spent_at", nullable=True),
 )
 
-audit_entries = Table(
+audit_entries = table(
     "audit_entries",
-    metadata,
-    key("organization_id", primary_key=True),
+    *keys("organization_id"),
     number("position", primary_key=True),
     key("id"),
     key("actor_id", nullable=True),
@@ -231,15 +186,34 @@ audit_entries = Table(
 `family` is the first word of the action.
 """
 
-audit_subjects = Table(
-    "audit_subjects",
-    metadata,
-    key("organization_id", primary_key=True),
-    key("subject", primary_key=True),
-    key("role", primary_key=True),
-    number("position", primary_key=True),
+audit_subjects = table(
+    "audit_subjects", *keys("organization_id", "subject", "role"), number("position", primary_key=True)
 )
 """Records that an entry names, by role: `resource`, `source`, `derived`."""
 
-audit_heads = Table("audit_heads", metadata, key("organization_id", primary_key=True), number("position"), key("hash"))
+audit_heads = table("audit_heads", *keys("organization_id"), number("position"), key("hash"))
 """Length and last hash of each log."""
+
+USERS = RecordTable(users, User, "created_at", "id")
+ORGANIZATIONS = RecordTable(organizations, Organization, "id")
+SESSIONS = RecordTable(sessions, Session, "-created_at", "id")
+NO_FEED = {"seq": 0, "batch": ""}
+"""Columns of an organization with an empty feed."""
+USER_WIDTH, ORGANIZATION_WIDTH = len(USERS.columns), len(ORGANIZATIONS.columns)
+
+SLUG_LENGTH = 64
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def check_slug(slug: str) -> None:
+    """Require 1 to 64 of a-z, 0-9 and single inner hyphens."""
+    if len(slug) > SLUG_LENGTH or not _SLUG.fullmatch(slug):
+        raise ValidationFailed(
+            f"A slug has 1 to {SLUG_LENGTH} lower-case letters, digits and single hyphens between them.",
+            details={"field": "body.slug", "expected": "slug"},
+        )
+
+
+def user_values(user: User) -> dict[str, Any]:
+    """Return every column of a user except the preferences."""
+    return USERS.values(user, email_key=address_key(user.email))

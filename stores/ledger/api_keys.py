@@ -1,24 +1,20 @@
 """API keys: found by prefix; the caller compares the hash. Uses are buffered."""
 
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from threading import Lock
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 from sqlalchemy import bindparam, or_, update
 
 from stores.clock import Clock
-from stores.errors import NotFound
+from stores.errors import NotFound, Unavailable
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
-from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.columns import RecordTable
+from stores.ledger.encoding import to_micros
 from stores.ledger.engine import Database
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.record_table import RecordTable
 from stores.ledger.store import clashing
 from stores.records import ApiKey, Identity
-
-USE_NOTED_EVERY = timedelta(minutes=1)
 
 _keys = RecordTable(api_keys, ApiKey, "-created_at", "id")
 _note = update(api_keys).where(
@@ -29,8 +25,6 @@ _note = update(api_keys).where(
 
 @dataclass(frozen=True, slots=True)
 class KeyIdentity:
-    """Owner of a key prefix, and the expected key hash."""
-
     identity: Identity
     key: ApiKey
     key_hash: str = field(repr=False)
@@ -39,10 +33,8 @@ class KeyIdentity:
 class ApiKeys(AuditedStore):
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__(database, clock)
-        self._lock = Lock()
-        self._noted: dict[str, int] = {}
-        """Last use of each key in microseconds, stored or pending."""
-        self._unwritten: set[str] = set()
+        self._uses: dict[str, int] = {}
+        """Last use of each key that is not written yet, in microseconds."""
 
     def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
         """Store a key; Conflict if its id or prefix is taken."""
@@ -57,19 +49,19 @@ class ApiKeys(AuditedStore):
         row = self._first(identity_beside(api_keys, *_keys.columns, api_keys.c.key_hash).where(*holds))
         if row is None:
             return None
-        return KeyIdentity(to_identity(row, None), self._used(_keys.read(row[IDENTITY_WIDTH:-1])), row[-1])
+        return KeyIdentity(to_identity(row, None), _keys.read(row[IDENTITY_WIDTH:-1]), row[-1])
 
     def key(self, organization_id: str, key_id: str) -> ApiKey | None:
-        key = self._find(_keys, organization_id=organization_id, id=key_id)
-        return None if key is None else self._used(key)
+        return self._find(_keys, organization_id=organization_id, id=key_id)
 
     def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
         """List keys of an organization or member, ended ones too, newest first."""
         of_user = {} if user_id is None else {"user_id": user_id}
-        return [self._used(key) for key in self._list(_keys, organization_id=organization_id, **of_user)]
+        with suppress(Unavailable):
+            self.write_uses()
+        return self._list(_keys, organization_id=organization_id, **of_user)
 
     def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
-        """Revoke a key; if it had ended, write nothing."""
         with self._database.write() as connection:
             if _keys.one(connection, organization_id=organization_id, id=key_id) is None:
                 raise NotFound(f"There is no API key {key_id}.")
@@ -79,29 +71,17 @@ class ApiKeys(AuditedStore):
 
     def note_use(self, key_id: str) -> None:
         """Note a use in memory, without I/O."""
-        now = to_micros(self._clock())
-        with self._lock:
-            if now - self._noted.get(key_id, 0) >= USE_NOTED_EVERY // timedelta(microseconds=1):
-                self._noted[key_id] = now
-                self._unwritten.add(key_id)
+        self._uses[key_id] = to_micros(self._clock())
 
     def write_uses(self) -> int:
-        """Write the noted uses, one per key and minute; return how many. After an Unavailable they stay noted."""
-        with self._lock:
-            uses: list[dict[str, Any]] = [
-                {"of_key": key_id, "at": self._noted[key_id]} for key_id in sorted(self._unwritten)
-            ]
-        if uses:
-            with self._database.write() as connection:
-                connection.execute(_note.values(last_used_at=bindparam("at")), uses)
-        with self._lock:
-            self._unwritten -= {use["of_key"] for use in uses if self._noted[use["of_key"]] == use["at"]}
+        """Write the noted uses; return how many. After an Unavailable they stay noted."""
+        uses, self._uses = self._uses, {}
+        try:
+            if uses:
+                with self._database.write() as connection:
+                    noted = [{"of_key": key_id, "at": at} for key_id, at in sorted(uses.items())]
+                    connection.execute(_note.values(last_used_at=bindparam("at")), noted)
+        except Unavailable:
+            self._uses = uses | self._uses
+            raise
         return len(uses)
-
-    def _used(self, key: ApiKey) -> ApiKey:
-        with self._lock:
-            noted = self._noted.get(key.id)
-        if noted is None:
-            return key
-        used_at = from_micros(noted)
-        return replace(key, last_used_at=used_at if key.last_used_at is None else max(used_at, key.last_used_at))

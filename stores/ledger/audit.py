@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import time
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +26,6 @@ from stores.records import JsonObject
 SubjectRole = Literal["resource", "source", "derived"]
 FIRST = "0" * 64
 PAGE = 1_000
-RETRIES_S = (0.1, 1.0, 10.0)
 
 log = structlog.get_logger("audit")
 
@@ -58,7 +56,6 @@ class AuditDraft:
 
     @property
     def subjects(self) -> set[tuple[SubjectRole, str]]:
-        """Return the ids of the records that it is about."""
         found: set[tuple[SubjectRole, str]] = set()
         roles: tuple[tuple[SubjectRole, str], ...] = (("source", "source_ids"), ("derived", "derived_ids"))
         for role, name in roles:
@@ -107,7 +104,6 @@ class Audit(Store):
         self._writer = ThreadPoolExecutor(1, "audit")
 
     def append(self, draft: AuditDraft) -> None:
-        """Write an entry outside of a transaction."""
         with self._database.write() as connection:
             append_audit(connection, self._clock(), draft)
 
@@ -134,12 +130,11 @@ class Audit(Store):
             self.settle()
 
     def _settle_later(self) -> None:
-        for wait_s in (0.0, *RETRIES_S):
-            time.sleep(wait_s)
-            with suppress(Unavailable):
-                return self.settle()
-        log.error("audit_entries_wait", count=len(self._waiting))
-        return None
+        try:
+            self.settle()
+        except Unavailable:
+            # They are written with the next ones, or when somebody reads.
+            log.exception("audit_entries_wait", count=len(self._waiting))
 
     def entries(self, query: AuditQuery) -> list[AuditEntry]:
         """Return the matching entries, newest first."""

@@ -10,9 +10,7 @@ from stores.ledger import schema
 from stores.ledger.columns import here
 from stores.ledger.encoding import check_keys, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import AsJson
-from stores.ledger.store import Store
-from stores.ledger.writing import Writes
+from stores.ledger.store import AsJson, Store, Writes
 
 _table = schema.citations
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
@@ -63,8 +61,6 @@ _some = select(AsJson(*_counted.c)).select_from(_counted)
 
 
 class CitationReads(Store):
-    """Reads of citations. The caller checks permissions."""
-
     def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
         """Count by record, citing user and visibility key."""
         return [

@@ -1,34 +1,34 @@
-"""Column types, and conversion of dataclasses to rows and back.
+"""Tables whose rows are records: columns, conversion, and finding by equal columns.
 
-Instants are microseconds since 1970 and JSON is text, on every database.
+Instants are microseconds since 1970 and JSON is text, on every database. Reading a damaged row raises
+RecordUnreadable; lists skip it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ColumnElement,
-    ForeignKey,
-    ForeignKeyConstraint,
-    FromClause,
-    MetaData,
-    Table,
-    Text,
-    and_,
-    bindparam,
+import sqlalchemy as sql
+from sqlalchemy.schema import ColumnCollectionConstraint, SchemaItem
+
+from stores.errors import RecordUnreadable
+from stores.ledger.encoding import (
+    ID_BYTES,
+    check_id,
+    check_keys,
+    check_text,
+    dump_json,
+    from_micros,
+    load_object,
+    load_strings,
+    to_micros,
 )
 
-from stores.ledger.encoding import dump_json, from_micros, load_object, load_strings, to_micros
-
-metadata = MetaData(
+metadata = sql.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -37,38 +37,49 @@ metadata = MetaData(
     }
 )
 
-KeyText = Text().with_variant(Text(collation="C"), "postgresql")
+KeyText = sql.Text().with_variant(sql.Text(collation="C"), "postgresql")
 """Text compared by code point, whatever the locale of the server."""
 
 
-def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
+def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> sql.Column[str]:
     # `unique=False` would mean a plain index.
-    return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
+    return sql.Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
 
 
-def number(name: str, *, nullable: bool = False, index: bool = False, primary_key: bool = False) -> Column[int]:
-    return Column(
-        name, BigInteger, nullable=nullable, index=index or None, primary_key=primary_key, autoincrement=False
+def keys(*names: str) -> list[sql.Column[str]]:
+    return [key(name, primary_key=True) for name in names]
+
+
+def number(name: str, *, nullable: bool = False, index: bool = False, primary_key: bool = False) -> sql.Column[int]:
+    return sql.Column(
+        name, sql.BigInteger, nullable=nullable, index=index or None, primary_key=primary_key, autoincrement=False
     )
 
 
-def of_user(*, nullable: bool = False, primary_key: bool = False) -> Column[str]:
-    cascade = ForeignKey("users.id", ondelete="CASCADE")
-    return Column("user_id", KeyText, cascade, nullable=nullable, index=True, primary_key=primary_key)
+def of_user(*, nullable: bool = False, primary_key: bool = False) -> sql.Column[str]:
+    cascade = sql.ForeignKey("users.id", ondelete="CASCADE")
+    return sql.Column("user_id", KeyText, cascade, nullable=nullable, index=True, primary_key=primary_key)
 
 
-def of_organization(*, nullable: bool = False) -> Column[str]:
-    return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)
+def of_organization(*, nullable: bool = False) -> sql.Column[str]:
+    return sql.Column("organization_id", KeyText, sql.ForeignKey("organizations.id"), nullable=nullable, index=True)
 
 
-def refers(table: str, *columns: str, cascade: bool = False) -> ForeignKeyConstraint:
+def refers(table: str, *columns: str, cascade: bool = False) -> sql.ForeignKeyConstraint:
     """Return the foreign key to a table: columns of the same names, or of another one that follows a blank."""
     pairs = [each.split() for each in columns]
     targets = [f"{table}.{pair[-1]}" for pair in pairs]
-    return ForeignKeyConstraint([pair[0] for pair in pairs], targets, ondelete="CASCADE" if cascade else None)
+    return sql.ForeignKeyConstraint([pair[0] for pair in pairs], targets, ondelete="CASCADE" if cascade else None)
 
 
-def columns_for(record: type[Any], *special: Column[Any]) -> list[Column[Any]]:
+def table(name: str, *parts: SchemaItem, of: type[Any] | None = None) -> sql.Table:
+    """Make a table; `of` is the record whose fields are columns, too."""
+    columns = [part for part in parts if isinstance(part, sql.Column)]
+    others = (part for part in parts if not isinstance(part, sql.Column))
+    return sql.Table(name, metadata, *(columns if of is None else columns_for(of, *columns)), *others)
+
+
+def columns_for(record: type[Any], *special: sql.Column[Any]) -> list[sql.Column[Any]]:
     """Return the columns of a record's fields, plain except for the special ones; other special ones come first.
 
     A field `id` is the primary key.
@@ -79,60 +90,60 @@ def columns_for(record: type[Any], *special: Column[Any]) -> list[Column[Any]]:
     return [*others, *(by_name.get(name, _column(name, hint)) for name, hint in fields.items())]
 
 
-def _column(name: str, hint: object) -> Column[Any]:
+def _column(name: str, hint: object) -> sql.Column[Any]:
     kinds = {hint, *get_args(hint)}
-    kind = Boolean() if bool in kinds else BigInteger() if kinds & {int, datetime} else KeyText
-    return Column(name, kind, nullable=NoneType in kinds, primary_key=name == "id", autoincrement=False)
+    kind = sql.Boolean() if bool in kinds else sql.BigInteger() if kinds & {int, datetime} else KeyText
+    return sql.Column(name, kind, nullable=NoneType in kinds, primary_key=name == "id", autoincrement=False)
 
 
-def here(table: FromClause, parameter: str = "organization") -> ColumnElement[bool]:
+def here(table: sql.FromClause, parameter: str = "organization") -> sql.ColumnElement[bool]:
     """Return the SQL condition: a row of the organization in the parameter."""
-    return table.c.organization_id == bindparam(parameter)
+    return table.c.organization_id == sql.bindparam(parameter)
 
 
-def among(column: ColumnElement[Any], parameter: str = "ids") -> ColumnElement[bool]:
-    """Return the SQL condition: the column has one of the parameter's values."""
-    return column.in_(bindparam(parameter, expanding=True))
+def among(column: sql.ColumnElement[Any], parameter: str = "ids") -> sql.ColumnElement[bool]:
+    return column.in_(sql.bindparam(parameter, expanding=True))
 
 
-def beside(one: Column[Any], other: Column[Any]) -> ColumnElement[bool]:
+def beside(one: sql.Column[Any], other: sql.Column[Any]) -> sql.ColumnElement[bool]:
     """Return the SQL condition of a join: equal columns of rows of one organization."""
-    return and_(one.table.c.organization_id == other.table.c.organization_id, one == other)
+    return sql.and_(one.table.c.organization_id == other.table.c.organization_id, one == other)
 
 
 def field_names(record: type[Any]) -> tuple[str, ...]:
-    """Return the fields of a dataclass, in the order in which its rows are read."""
-    return tuple(each.name for each in fields(record))
-
-
-def columns_of(table: Table, record: type[Any]) -> list[Column[Any]]:
-    return [table.c[name] for name in field_names(record)]
+    """Return the fields of a record, in the order in which its rows are read."""
+    return tuple(get_type_hints(record))
 
 
 T = TypeVar("T")
-Codec = tuple[Callable[[Any], Any], Callable[[Any], Any]]
+Codec = tuple[int, Callable[[Any], Any], Callable[[Any], Any]]
+"""Place of a field, and how its values are encoded and decoded."""
+DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 def to_values(record: object) -> dict[str, Any]:
     """Return the columns of a record: instants are microseconds, collections JSON."""
     names, codecs = _shape(type(record))  # type: ignore[arg-type]  # a class is hashable
     cells = fields_of(record, names)
-    for name, (encode, _) in codecs:
-        if cells[name] is not None:
-            cells[name] = encode(cells[name])
+    for place, encode, _ in codecs:
+        if cells[names[place]] is not None:
+            cells[names[place]] = encode(cells[names[place]])
     return cells
 
 
 def reader(record: type[T]) -> Callable[[Sequence[Any]], T]:
-    """Return a function that makes a record of the first cells of a row, in the order of its fields."""
+    """Return a function that makes a record of the first cells of a row, in the order of its fields.
+
+    It raises one of `DAMAGE` if a cell cannot be decoded.
+    """
     names, codecs = _shape(record)  # type: ignore[arg-type]  # as above
 
     def read(row: Sequence[Any]) -> T:
-        cells = dict(zip(names, row, strict=False))
-        for name, (_, decode) in codecs:
-            if cells[name] is not None:
-                cells[name] = decode(cells[name])
-        return record(**cells)
+        cells = list(row[: len(names)])
+        for place, _, decode in codecs:
+            if cells[place] is not None:
+                cells[place] = decode(cells[place])
+        return record(*cells)
 
     return read
 
@@ -145,15 +156,117 @@ _getter = cache(lambda names: attrgetter(*names))
 
 
 @cache
-def _shape(record: type[Any]) -> tuple[tuple[str, ...], list[tuple[str, Codec]]]:
+def _shape(record: type[Any]) -> tuple[tuple[str, ...], list[Codec]]:
     hints = get_type_hints(record)
-    names = field_names(record)
-    return names, [(name, codec) for name in names if (codec := _codec(hints[name])) is not None]
+    codecs = ((place, _codec(hint)) for place, hint in enumerate(hints.values()))
+    return tuple(hints), [(place, *codec) for place, codec in codecs if codec is not None]
 
 
-def _codec(hint: object) -> Codec | None:
+def _codec(hint: object) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | None:
     kinds = {hint, *(get_args(hint) if type(None) in get_args(hint) else ())}
     origins = {get_origin(kind) for kind in kinds}
     if datetime in kinds:
         return to_micros, from_micros
     return (dump_json, load_object) if dict in origins else (dump_json, load_strings) if tuple in origins else None
+
+
+Row = TypeVar("Row")
+
+
+class RecordTable(Generic[T]):
+    """Keywords are columns and the values that they have. Lists are in the given order, `-` for descending."""
+
+    def __init__(self, table: sql.Table, kind: type[T], *order: str) -> None:
+        self.table = table
+        self.columns = [table.c[name] for name in field_names(kind)]
+        self.read = sound_reader(kind, kind.__name__.lower())
+        self._insert = sql.insert(table)
+        self._order = [table.c[each[1:]].desc() if each[0] == "-" else table.c[each] for each in order]
+
+    def where(self, **equal: Any) -> list[sql.ColumnElement[bool]]:
+        return equal_to(self.table, **equal)
+
+    def select(self, *conditions: sql.ColumnElement[bool], **equal: Any) -> sql.Select[Any]:
+        return sql.select(*self.columns).where(*conditions, *self.where(**equal)).order_by(*self._order)
+
+    def one(
+        self, connection: sql.Connection, *conditions: sql.ColumnElement[bool], lock: bool = False, **equal: Any
+    ) -> T | None:
+        found = self.select(*conditions, **equal)
+        row = connection.execute(found.with_for_update() if lock else found).first()
+        return None if row is None else self.read(row)
+
+    def all(self, connection: sql.Connection, *conditions: sql.ColumnElement[bool], **equal: Any) -> list[T]:
+        return [self.read(row) for row in connection.execute(self.select(*conditions, **equal))]
+
+    def values(self, record: T, **more: Any) -> dict[str, Any]:
+        """Return the columns of a record, or raise ValidationFailed for what cannot be stored."""
+        values = to_values(record) | more
+        check_cells(self.table, values)
+        return values
+
+    def insert(self, connection: sql.Connection, record: T, **more: Any) -> None:
+        connection.execute(self._insert, self.values(record, **more))
+
+    def change(
+        self, connection: sql.Connection, values: Mapping[str, Any], *conditions: sql.ColumnElement[bool], **equal: Any
+    ) -> int:
+        """Return how many rows were changed."""
+        statement = sql.update(self.table).where(*conditions, *self.where(**equal)).values(dict(values))
+        return connection.execute(statement).rowcount
+
+    def remove(self, connection: sql.Connection, **equal: Any) -> int:
+        return connection.execute(sql.delete(self.table).where(*self.where(**equal))).rowcount
+
+
+def sound_reader(record: type[T], kind: str) -> Callable[[Sequence[Any]], T]:
+    """Return a `reader` that raises RecordUnreadable."""
+    names, read = field_names(record), reader(record)
+
+    def made(row: Sequence[Any]) -> T:
+        try:
+            return read(row)
+        except DAMAGE as error:
+            cells = dict(zip(names, row, strict=False))
+            raise damaged(kind, cells.get("id", ""), cells.get("visibility", ""), error) from error
+
+    return made
+
+
+def damaged(kind: str, record_id: object, visibility: object, error: Exception) -> RecordUnreadable:
+    return RecordUnreadable(kind, str(record_id), f"{type(error).__name__}: {error}", str(visibility))
+
+
+def sound(rows: Iterable[Row], make: Callable[[Row], T]) -> list[T]:
+    """Convert rows to records, skipping damaged ones."""
+    found = []
+    for row in rows:
+        with suppress(RecordUnreadable):
+            found.append(make(row))
+    return found
+
+
+def equal_to(table: sql.Table, **equal: Any) -> list[sql.ColumnElement[bool]]:
+    """Return the SQL conditions: these columns have these values."""
+    return [table.c[name] == value for name, value in equal.items()]
+
+
+def check_cells(table: sql.Table, cells: Mapping[str, Any]) -> None:
+    """Raise ValidationFailed for text that cannot be stored, an empty id, or one too long for an index."""
+    indexed = _indexed(table)
+    for name, cell in cells.items():
+        if isinstance(cell, str):
+            if table.c[name].primary_key:
+                check_id(cell)
+            elif name in indexed:
+                check_keys((cell,), indexed[name])
+            else:
+                check_text((cell,))
+
+
+@cache
+def _indexed(table: sql.Table) -> dict[str, int]:
+    constraints = [each for each in table.constraints if isinstance(each, ColumnCollectionConstraint)]
+    columns = {column for each in table.indexes for column in each.columns}
+    columns.update(column for each in constraints for column in each.columns)
+    return {column.name: column.info.get("most", ID_BYTES) for column in columns}

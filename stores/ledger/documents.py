@@ -9,12 +9,10 @@ from sqlalchemy import bindparam, select
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, here
-from stores.ledger.damage import DAMAGE, checked, damaged, sound
+from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, here, sound
 from stores.ledger.encoding import KEY_BYTES, cut, fold, key_of, load_object
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.record_table import RecordTable
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Chunk, Document, Entity, EntityDraft
@@ -36,7 +34,6 @@ _chunks = schema.chunks
 _documents = schema.documents
 _sources = schema.entities
 _CHUNKS, _DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
-_to_chunk, _to_document = checked("chunk", _CHUNKS.read), checked("document", _DOCUMENTS.read)
 
 _told = (_documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata, _documents.c.content_hash)
 _places = (
@@ -76,7 +73,7 @@ class DocumentReads(Store):
     ) -> list[tuple[Chunk, Entity]]:
         """Return a document's chunks from one index to another, inclusive."""
         values = {"organization": organization_id, "document": document_id, "first": first_index, "last": last_index}
-        return sound(self._all(_slice, values), lambda row: (_to_chunk(row), to_entity(row[6:])))
+        return sound(self._all(_slice, values), lambda row: (_CHUNKS.read(row), to_entity(row[6:])))
 
     def sources(
         self,
@@ -99,7 +96,7 @@ class DocumentReads(Store):
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
         statement = _DOCUMENTS.select(organization_id=organization_id, source_id=source_id)
-        return sound(self._all(statement), _to_document)
+        return sound(self._all(statement), _DOCUMENTS.read)
 
 
 class DocumentWrites(EntityWrites):
@@ -145,7 +142,7 @@ class DocumentWrites(EntityWrites):
 
     def _document(self, document_id: str) -> Document | None:
         statement = _DOCUMENTS.select(organization_id=self.organization_id, id=document_id)
-        return self._one(statement, {}, _to_document)
+        return self._one(statement, {}, _DOCUMENTS.read)
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:
@@ -157,4 +154,4 @@ def _to_place(row: Sequence[Any]) -> ChunkPlace:
         url = load_object(row[9]).get("url")
     except DAMAGE as error:
         raise damaged("source", row[2], "", error) from error
-    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "", row[10])
+    return ChunkPlace(_CHUNKS.read(row), row[6], row[7], row[8], url if isinstance(url, str) else "", row[10])

@@ -104,7 +104,6 @@ def load_strings(text: str) -> tuple[str, ...]:
 
 
 def fold(text: str) -> str:
-    """Return the case-folded text in NFC."""
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
 
@@ -114,7 +113,6 @@ def address_key(email: str) -> str:
 
 
 def key_of(text: str | None) -> str:
-    """Return the key by which a text is compared and sorted."""
     return cut(fold(text), KEY_BYTES) if text else ""
 
 

@@ -12,17 +12,17 @@ from stores.ledger.columns import among, here
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.relation_history import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
-from stores.ledger.relations import relation_columns, to_relation
+from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import Values
-from stores.ledger.writing import Entry, Writes
+from stores.ledger.store import Entry, Writes
 from stores.records import ChangeOperation, JsonObject, Relation
 
 _table = schema.relations
 _ends = schema.relation_ends
 _of_organization = here(_table)
-_by_ids = select(*relation_columns()).where(_of_organization, among(_table.c.id))
+_by_ids = select(*RELATIONS.columns).where(_of_organization, among(_table.c.id))
 _entities = schema.entities
-ever_from = select(*relation_columns()).where(
+ever_from = select(*RELATIONS.columns).where(
     _of_organization, among(_table.c.source_id, "sources"), among(_table.c.name, "names")
 )
 _types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(

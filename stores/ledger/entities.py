@@ -9,12 +9,9 @@ from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, sele
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here
-from stores.ledger.damage import sound
+from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, sound
 from stores.ledger.encoding import key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
-from stores.ledger.record_table import equal_to
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -25,8 +22,7 @@ from stores.ledger.rows import (
     to_brief,
     to_entity,
 )
-from stores.ledger.store import Store, unpacked
-from stores.ledger.writing import Entry, Writes
+from stores.ledger.store import AsJson, Entry, Store, Writes, insert_rows, json_list, listed, unpacked
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
 _table = schema.entities
@@ -41,7 +37,6 @@ _past_at = select(*entity_columns(_past)).where(
     here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
 _changes = schema.changes
-
 
 _DRAFTED = field_names(EntityDraft)
 _archive = insert(_past).from_select(
@@ -64,14 +59,11 @@ _entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
 
 
 class EntityReads(Store):
-    """Reads of entities. The caller checks permissions."""
-
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
         """Return the current revision of an entity, or raise RecordUnreadable."""
         return self._one(_by_id, {"organization": organization_id, "id": entity_id}, to_entity)
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        """Return the existing, readable entities by id."""
         rows = self._packed(_entities_by_ids, {"organization": organization_id, "ids": json_list(entity_ids)})
         return {entity.id: entity for entity in sound(rows, to_entity)}
 
@@ -81,7 +73,6 @@ class EntityReads(Store):
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision current at that time."""
         values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
         return self._one(_unchanged_since, values, to_entity) or self._one(_past_at, values, to_entity)
 
@@ -144,11 +135,9 @@ class EntityReads(Store):
 
 class EntityWrites(Writes):
     def entity(self, entity_id: str) -> Entity | None:
-        """Return the entity, or raise RecordUnreadable."""
         return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
-        """Return a replaced revision."""
         which = equal_to(_past, organization_id=self.organization_id, id=entity_id, revision=number)
         return self._one(select(*entity_columns(_past)).where(*which), {}, to_entity)
 
@@ -198,11 +187,9 @@ class EntityWrites(Writes):
         return next(iter(sound(found, to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
-        """Store a new entity; `fields` go into the change feed."""
         return self.create_entities([(draft, fields)])[0]
 
     def create_entities(self, drafts: Sequence[tuple[EntityDraft, JsonObject | None]]) -> list[Entity]:
-        """Store new entities, each with its fields for the change feed."""
         entities = [self._entity_of(draft) for draft, _ in drafts]
         self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
         insert_rows(self._connection, _labels, [row for entity in entities for row in label_rows(entity)])

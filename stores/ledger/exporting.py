@@ -1,4 +1,4 @@
-"""Reads of all that somebody may see, page by page in the order of ids: what stays comes exactly once."""
+"""Reads of all that somebody may see, page by page in the order of ids: what stays comes exactly once; and imports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,13 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, exists, or_, select
 
 from stores.ledger import schema
-from stores.ledger.columns import here
-from stores.ledger.damage import sound
-from stores.ledger.relations import relation_columns, to_relation
+from stores.ledger.columns import RecordTable, here, sound
+from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Cells, Store
+from stores.ledger.schema import source_imports
+from stores.ledger.store import Cells, Store, Writes
 from stores.records import Entity, Relation
+from stores.source_imports import SourceImport
 
 _entities = schema.entities
 _relations = schema.relations
@@ -42,7 +43,7 @@ class ExportReads(Store):
     def relations(self, query: ExportQuery) -> tuple[list[Relation], str | None]:
         # Also ended ones.
         ends = (_end(query, end) for end in (_relations.c.source_id, _relations.c.target_id))
-        shown = select(*relation_columns()).where(_relations.c.visibility.in_(_visible), *ends)
+        shown = select(*RELATIONS.columns).where(_relations.c.visibility.in_(_visible), *ends)
         rows, last = self._page(_relations, shown, query)
         return sound(rows, to_relation), last
 
@@ -60,3 +61,26 @@ def _inside(query: ExportQuery) -> tuple[ColumnElement[bool], ...]:
 
 def _end(query: ExportQuery, end: Column[str]) -> ColumnElement[bool]:
     return exists().where(here(_entities), _entities.c.id == end, _entities.c.visibility.in_(_visible), *_inside(query))
+
+
+_imports = RecordTable(source_imports, SourceImport, "-updated_at", "id")
+
+
+class SourceImportReads(Store):
+    def find(self, organization_id: str, import_id: str) -> SourceImport | None:
+        return self._find(_imports, organization_id=organization_id, id=import_id)
+
+    def of_user(self, organization_id: str, user_id: str, limit: int, offset: int) -> list[SourceImport]:
+        statement = _imports.select(organization_id=organization_id, user_id=user_id)
+        return [_imports.read(row) for row in self._all(statement.limit(limit).offset(offset))]
+
+
+class SourceImportWrites(Writes):
+    def find(self, import_id: str) -> SourceImport | None:
+        return _imports.one(self._connection, organization_id=self.organization_id, id=import_id)
+
+    def keep(self, found: SourceImport) -> None:
+        """Store an import, or its next state."""
+        values = _imports.values(found)
+        if not _imports.change(self._connection, values, organization_id=self.organization_id, id=found.id):
+            _imports.insert(self._connection, found, organization_id=self.organization_id)

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, bindparam, or_, select, update
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here
-from stores.ledger.damage import sound
+from stores.ledger.columns import among, beside, field_names, fields_of, here, sound
 from stores.ledger.encoding import to_micros
 from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
-from stores.ledger.record_table import RecordTable
 from stores.ledger.relation_history import (
     SINGLE_VALUED,
     End,
@@ -25,8 +23,8 @@ from stores.ledger.relation_history import (
     succeeded_at,
     told_between,
 )
-from stores.ledger.relations import STATES, RelationDraft, between, present, readable_end, relation_columns, to_relation
-from stores.ledger.writing import Entry
+from stores.ledger.relations import RELATIONS, STATES, RelationDraft, between, present, readable_end, to_relation
+from stores.ledger.store import Entry
 from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations
@@ -34,7 +32,7 @@ _entities = schema.entities
 _of_organization = here(_table)
 _source, _target = _entities.alias("source"), _entities.alias("target")
 _touches = or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity"))
-_about = select(*relation_columns()).where(_of_organization, _touches, present())
+_about = select(*RELATIONS.columns).where(_of_organization, _touches, present())
 _stated = (
     select(
         *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
@@ -59,8 +57,6 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     readable_end(_table.c.target_id),
 )
 
-
-_RELATIONS = RecordTable(_table, Relation)
 _DRAFTED = field_names(RelationDraft)
 Place = tuple[str, str, str]
 """Source, name and, for many-valued names, target."""
@@ -108,13 +104,7 @@ class RelationWrites(EndWrites):
             place = _place(draft)
             relation, next_at = self._relation_of(draft), None
             rivals = known[place]
-            if not rivals:
-                rivals.append(relation)
-                fresh[relation.id] = relation
-                recorded.append(Recorded(relation, True, ()))
-                self._record(relation_entry(relation, "create", fields))
-                continue
-            if draft.name in SINGLE_VALUED:
+            if rivals and draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
                     next_at = succeeded_at(relation, rivals, there, self.now, may_end)
@@ -157,7 +147,6 @@ class RelationWrites(EndWrites):
                 self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
-        """Return the relations of an entity that hold now."""
         values = self._here | {"entity": entity_id, "at": to_micros(self.now)}
         return sound(self._run(_about, values), to_relation)
 
@@ -194,7 +183,7 @@ class RelationWrites(EndWrites):
         return known
 
     def _store(self, relations: dict[str, Relation]) -> None:
-        rows = [_RELATIONS.values(each) for each in relations.values()]
+        rows = [RELATIONS.values(each) for each in relations.values()]
         relations.clear()
         self._insert_all(_table, rows, "relation")
 

@@ -13,14 +13,12 @@ from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func,
 from stores.clock import Clock
 from stores.errors import NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import here
-from stores.ledger.damage import DAMAGE, sound
+from stores.ledger.columns import DAMAGE, here, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.json_sql import AsJson
-from stores.ledger.relations import relation_columns, to_relation
+from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Cells, Store
+from stores.ledger.store import AsJson, Cells, Store
 from stores.records import Change, Entity, Position, Relation
 
 PAGE = 500
@@ -42,7 +40,6 @@ _after = (
 )
 _what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
 
-
 _packed_after = select(AsJson(*_after.c))
 _prune = (
     delete(_changes)
@@ -56,7 +53,7 @@ def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
 
 
 _entity_page = _page_of(schema.entities, entity_columns(schema.entities))
-_relation_page = _page_of(schema.relations, relation_columns())
+_relation_page = _page_of(schema.relations, RELATIONS.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from stores.credentials import AuthorizationCode, Grant, OAuthClient
 from stores.errors import NotFound
 from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.columns import RecordTable, equal_to
 from stores.ledger.encoding import dump_json, from_micros, load_strings, to_micros
 from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
-from stores.ledger.record_table import RecordTable, equal_to
 from stores.ledger.store import clashing
 from stores.records import Identity, JsonObject
 
@@ -24,8 +24,6 @@ GrantRefusal = Literal["reused", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """Hashes of new tokens."""
-
     access_hash: str
     access_expires_at: datetime
     refresh_hash: str
@@ -50,8 +48,6 @@ _tokens = oauth_tokens
 
 
 class Grants(AuditedStore):
-    """Clients, codes and grants of the authorization server."""
-
     def add_client(self, client: OAuthClient) -> None:
         with self._database.write() as connection, clashing("A client of that id exists already."):
             _clients.insert(connection, client)
@@ -65,7 +61,6 @@ class Grants(AuditedStore):
             _codes.insert(connection, code, code_hash=code_hash)
 
     def code(self, code_hash: str) -> AuthorizationCode | None:
-        """Return an unspent, unexpired code."""
         return self._find(_codes, *_unspent(code_hash, to_micros(self._clock())))
 
     def redeem_code(
@@ -143,7 +138,6 @@ class Grants(AuditedStore):
         return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
 
     def of_user(self, user_id: str) -> list[Grant]:
-        """Return a user's current grants, newest first."""
         return self._list(_grants, *_alive(to_micros(self._clock())), user_id=user_id)
 
     def revoke(self, user_id: str, grant_id: str, audit: AuditDraft | None = None) -> None:

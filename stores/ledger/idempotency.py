@@ -19,8 +19,7 @@ from stores.ledger.columns import here
 from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
-from stores.ledger.store import Store
-from stores.ledger.writing import Writing
+from stores.ledger.store import Store, Writing
 from stores.records import UNAVAILABLE, WITHHELD
 
 KEPT = timedelta(hours=24)
@@ -81,8 +80,6 @@ class KeyedRequest:
 
 
 class Idempotency(Store):
-    """Claims are kept for 24 hours."""
-
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
         """Claim a request, or return its answer; Conflict for another body, while it runs, and without one."""
         check_text((request.organization_id, request.key))
@@ -118,12 +115,10 @@ class Idempotency(Store):
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
 
     def finish_unkept(self, claim: Claim, status: int) -> None:
-        """Mark a request as done, without its secret answer."""
         with self._database.write() as connection:
             connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
-        """Drop the claim of a failed request, to allow a retry."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(claim))
             connection.execute(_give_up, _identity_of(claim))

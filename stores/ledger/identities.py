@@ -6,8 +6,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import schema
-from stores.ledger.account_rows import ORGANIZATION_WIDTH, ORGANIZATIONS, SESSIONS, USER_WIDTH, USERS
 from stores.ledger.account_tables import (
+    ORGANIZATION_WIDTH,
+    ORGANIZATIONS,
+    SESSIONS,
+    USER_WIDTH,
+    USERS,
     memory_space_members,
     memory_spaces,
     project_members,
@@ -131,7 +135,6 @@ class Identities(Store):
             return access_of(connection, user_id, organization_id, self._clock())
 
     def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
-        """Return `identity` and `access` over one connection."""
         with self._database.read() as connection:
             identity = self._identity(connection, user_id, organization_id, session_id)
             if identity is None:
@@ -168,7 +171,6 @@ def identity_of(connection: Connection, user_id: str, organization_id: str) -> I
 
 
 def to_identity(row: Cells, session: Session | None) -> Identity:
-    """Convert a row that begins with `IDENTITY_COLUMNS`."""
     organization = row[USER_WIDTH : USER_WIDTH + ORGANIZATION_WIDTH]
     return Identity(USERS.read(row[:USER_WIDTH]), ORGANIZATIONS.read(organization), row[IDENTITY_WIDTH - 1], session)
 

@@ -13,52 +13,42 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
-from stores.ledger.delete_user import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
-from stores.ledger.exporting import ExportReads
-from stores.ledger.external_identities import Links
+from stores.ledger.exporting import ExportReads, SourceImportReads
+from stores.ledger.external_identities import Proofs
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
-from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
-from stores.ledger.invitations import Invitations
-from stores.ledger.jobs import JobListener, Jobs
-from stores.ledger.leases import Leases
-from stores.ledger.links import SurroundingReads
+from stores.ledger.jobs import JobListener, Jobs, Leases
+from stores.ledger.links import LinkReads
 from stores.ledger.listing import Listing
-from stores.ledger.members import Members
-from stores.ledger.memories import MemoryReads
+from stores.ledger.members import Invitations, Members
+from stores.ledger.memories import MemoryReads, PayloadReads
 from stores.ledger.migrating import migrate
 from stores.ledger.notices import CommitListener, Notices
-from stores.ledger.payloads import PayloadReads
-from stores.ledger.projects import ProjectMembers
-from stores.ledger.reclaiming import Resets
+from stores.ledger.projects import ProjectMembers, Teams
 from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
-from stores.ledger.sessions import Expiry, Sessions
-from stores.ledger.source_imports import SourceImportReads
+from stores.ledger.sessions import DeviceLogins, Sessions, Tickets
 from stores.ledger.spaces import Spaces
-from stores.ledger.task_counts import RelationCountReads, TaskCountReads
-from stores.ledger.teams import Teams
-from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import WorkReads
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class Records(Listing, DocumentReads, WorkReads, TaskCountReads):
-    """Entities, documents and tasks."""
+class Records(Listing, DocumentReads, WorkReads):
+    pass
 
 
-class Relations(RelationReads, SurroundingReads, HistoryReads, EndReads, RelationCountReads):
-    """Relations between entities, present and past."""
+class Relations(RelationReads, LinkReads, EndReads):
+    pass
 
 
-class People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
-    """Users, organizations and sessions."""
+class People(Identities, Accounts, Proofs, Sessions, Members):
+    pass
 
 
 class Ledger:
@@ -162,7 +152,6 @@ class Ledger:
         return self._database.version()
 
     def ping(self) -> None:
-        """Raise Unavailable if the ledger does not answer."""
         with self._database.read() as connection:
             connection.execute(_epoch)
 

@@ -1,18 +1,23 @@
-"""Links: present relations seen from one end, without reading the records."""
+"""Links, which are present relations seen from one end, and facts over time: their versions and ends at a moment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Select, and_, bindparam, literal, select, union_all
+import sqlalchemy as sql
 
 from stores.ledger import schema
-from stores.ledger.columns import here
-from stores.ledger.encoding import to_micros
+from stores.ledger.columns import beside, here, sound
+from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.filters import EntityQuery
-from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.listing import conditions
-from stores.ledger.relations import present, readable_end
-from stores.ledger.store import Store
+from stores.ledger.relation_history import believed, expired_then, invalid_then
+from stores.ledger.relations import RELATIONS, SUPERSEDES, present, readable_end, to_relation
+from stores.ledger.rows import Values
+from stores.ledger.store import AsJson, Store, json_list, listed
+from stores.records import Relation
 
 _entities = schema.entities
 _facts = schema.relations
@@ -33,12 +38,12 @@ class Link(NamedTuple):
 _columns = ("origin", "other", "name", "way", "created_at", "relation_id")
 
 
-def _towards(way: Way) -> Select[Any]:
+def _towards(way: Way) -> sql.Select[Any]:
     origins = listed("ids").subquery()
     origin = origins.c.value
     near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
     latest = (
-        select(_facts.c.id)
+        sql.select(_facts.c.id)
         .where(
             here(_facts),
             near == origin,
@@ -48,31 +53,186 @@ def _towards(way: Way) -> Select[Any]:
             readable_end(far, listed("visibility")),
         )
         .order_by(_facts.c.created_at.desc(), _facts.c.id)
-        .limit(bindparam("limit"))
+        .limit(sql.bindparam("limit"))
         .correlate(origins)
     )
     other = _shown.c.target_id if way == "outgoing" else _shown.c.source_id
     of_organization = here(_shown)
     # An outer join fixes the order for SQLite, which would else read all relations first.
     return (
-        select(
+        sql.select(
             origin.label("origin"),
             other.label("other"),
             _shown.c.name,
-            literal(way).label("way"),
+            sql.literal(way).label("way"),
             _shown.c.created_at,
             _shown.c.id.label("relation_id"),
         )
         .select_from(origins)
-        .join(_shown, and_(of_organization, _shown.c.id.in_(latest)), isouter=True)
+        .join(_shown, sql.and_(of_organization, _shown.c.id.in_(latest)), isouter=True)
     )
 
 
-_parts = union_all(_towards("outgoing"), _towards("incoming")).subquery()
-_around = select(AsJson(*(_parts.c[name] for name in _columns)))
+_parts = sql.union_all(_towards("outgoing"), _towards("incoming")).subquery()
+_around = sql.select(AsJson(*(_parts.c[name] for name in _columns)))
 
 
-class SurroundingReads(Store):
+def _links(
+    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
+) -> sql.Select[Any]:
+    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    found = sql.select(
+        far.label("id"),
+        _facts.c.name,
+        sql.literal(way).label("way"),
+        _facts.c.valid_at,
+        _facts.c.id.label("relation_id"),
+    ).join(_entities, sql.and_(_entities.c.organization_id == _facts.c.organization_id, _entities.c.id == far))
+    found = found.where(
+        _facts.c.organization_id == organization_id,
+        near == entity_id,
+        far != entity_id,
+        _facts.c.visibility.in_(sorted(query.visibility)),
+        present(),
+        *conditions(organization_id, query),
+    )
+    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
+
+
+_NO_LIMIT = 2**31 - 1
+Mode = Literal["history", "timeline", "conflicts"]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryQuery:
+    """Relation and ends must be visible, now and at `as_of`."""
+
+    mode: Mode
+    visibility: frozenset[str]
+    limit: int
+    entity_id: str | None = None
+    as_of: datetime | None = None
+    """Valid time; None: now."""
+    known_at: datetime | None = None
+    """Transaction time; None: `as_of`."""
+    include_ended: bool = False
+
+
+_table = schema.relations
+_ends = schema.relation_ends
+_revisions = schema.entity_revisions
+_at = sql.bindparam("at", type_=sql.BigInteger)
+_known = sql.bindparam("known", type_=sql.BigInteger)
+_visible: sql.BindParameter[list[str]] = sql.bindparam("visibility", expanding=True)
+_invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
+_ended_then = sql.select(_ends.c.relation_id).where(
+    here(_ends), _ends.c.known_from <= _known, _ends.c.known_to > _known, _ends.c.known_invalid_at <= _at
+)
+_changed = sql.exists().where(believed(_known, _ends.alias("former")))
+_today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
+_open = _table.c.expired_at.is_(None)
+_lasting = sql.or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
+_begun = sql.or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
+"""The clock may have been set back."""
+
+_entity: sql.BindParameter[str] = sql.bindparam("entity")
+Conditions = tuple[sql.ColumnElement[bool], ...]
+_outgoing, _incoming = (_table.c.source_id == _entity,), (_table.c.target_id == _entity, _table.c.source_id != _entity)
+_WAYS: Mapping[str, tuple[Conditions, ...]] = {
+    "outgoing": (_outgoing,),
+    "incoming": (_incoming,),
+    "both": (_outgoing, _incoming),
+}
+_name_then = (
+    sql.select(_revisions.c.name)
+    .where(beside(_revisions.c.id, _entities.c.id), _revisions.c.valid_from <= _at, _revisions.c.valid_to > _at)
+    .limit(1)
+    .scalar_subquery()
+)
+_names_now, _names_then = (
+    sql.select(AsJson(_entities.c.id, name)).where(here(_entities), _entities.c.id.in_(listed("ids")))
+    for name in (_entities.c.name, sql.func.coalesce(_name_then, _entities.c.name))
+)
+
+COUNTED = 10_000
+Ways = Literal["outgoing", "incoming", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationQuery:
+    entity_id: str
+    visibility: frozenset[str]
+    """The other end must be visible, too."""
+    name: str | None = None
+    ways: Ways = "both"
+    include_ended: bool = False
+    """Include facts that have ended or not begun."""
+    limit: int = 50
+    offset: int = 0
+
+
+class NamedRelation(NamedTuple):
+    """A relation with the present names of its ends."""
+
+    relation: Relation
+    source_name: str
+    target_name: str
+
+
+class Recalled(NamedTuple):
+    then: Relation
+    today: Relation
+
+
+class LinkReads(Store):
+    def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Recalled]:
+        """Return the latest matching relations, by transaction time and id, descending.
+
+        A version has the end known at that moment: none or the announced one, if closed later. One closed before did
+        not hold after its closing or its `invalid_at`, whichever came first.
+        """
+        now = self._clock() if query.as_of is None else query.as_of
+        values: Values = {
+            "organization": organization_id,
+            "entity": query.entity_id,
+            "visibility": sorted(query.visibility),
+            "limit": query.limit,
+            "at": to_micros(now),
+            "known": to_micros(query.known_at or now),
+        }
+        is_past = query.as_of is not None or query.known_at is not None
+        statement = _history(query.mode, query.entity_id is not None, is_past, query.include_ended)
+        return sound(self._all(statement, values), _recalled)
+
+    def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
+        """Return a page of relations, latest first, and their number, up to `COUNTED`."""
+        found = _listed(query.ways, query.name is not None, query.include_ended)
+        values: Values = {
+            "organization": organization_id,
+            "entity": query.entity_id,
+            "visibility": sorted(query.visibility),
+            "name": query.name,
+            "at": to_micros(self._clock()),
+        }
+        page = found.limit(query.limit).offset(query.offset)
+        shown = sound(self._all(page, values | {"limit": query.offset + query.limit}), to_relation)
+        counted = self._first(sql.select(sql.func.count()).select_from(found.subquery()), values | {"limit": COUNTED})
+        names = self.entity_names(organization_id, (end for each in shown for end in (each.source_id, each.target_id)))
+        named = [
+            NamedRelation(each, names[each.source_id], names[each.target_id])
+            for each in shown
+            if {each.source_id, each.target_id} <= names.keys()
+        ]
+        return named, counted[0] if counted else 0
+
+    def entity_names(
+        self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
+    ) -> dict[str, str]:
+        values: Values = {"organization": organization_id, "ids": json_list(entity_ids)}
+        if as_of is None:
+            return dict(self._packed(_names_now, values))
+        return dict(self._packed(_names_then, values | {"at": to_micros(as_of)}))
+
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
     ) -> list[Link]:
@@ -80,7 +240,7 @@ class SurroundingReads(Store):
         parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
         if not parts:
             return []
-        found = union_all(*parts).subquery()
+        found = sql.union_all(*parts).subquery()
         latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
         return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
 
@@ -102,19 +262,98 @@ class SurroundingReads(Store):
         return found
 
 
-def _links(
-    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
-) -> Select[Any]:
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
-    found = select(
-        far.label("id"), _facts.c.name, literal(way).label("way"), _facts.c.valid_at, _facts.c.id.label("relation_id")
-    ).join(_entities, and_(_entities.c.organization_id == _facts.c.organization_id, _entities.c.id == far))
-    found = found.where(
-        _facts.c.organization_id == organization_id,
-        near == entity_id,
-        far != entity_id,
-        _facts.c.visibility.in_(sorted(query.visibility)),
-        present(),
-        *conditions(organization_id, query),
+def _recalled(row: Sequence[Any]) -> Recalled:
+    then, *today = to_relation(row), *map(optional_instant, row[-2:])
+    if today == [then.expired_at, then.invalid_at]:
+        return Recalled(then, then)
+    return Recalled(then, replace(then, expired_at=today[0], invalid_at=today[1]))
+
+
+@cache
+def _listed(ways: Ways, named: bool, include_ended: bool) -> sql.Select[Any]:
+    shown = _present("timeline" if include_ended else "history", False)
+    return _merged(shown.where(_table.c.name == sql.bindparam("name")) if named else shown, _WAYS[ways])
+
+
+@cache
+def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) -> sql.Select[Any]:
+    asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
+    ways = _WAYS["both"] if of_entity else ((),)
+    return _merged(asked, ways, *([_withdrawn()] if is_past and mode == "conflicts" else ()))
+
+
+def _merged(asked: sql.Select[Any], ways: Sequence[Conditions], *more: sql.Select[Any]) -> sql.Select[Any]:
+    parts = [_latest(asked.where(*way), _table) for way in ways] + [each.where(*way) for each in more for way in ways]
+    if len(parts) == 1:
+        return parts[0]
+    found = sql.union_all(*(part.subquery().select() for part in parts)).subquery()
+    return _latest(found.select(), found)
+
+
+def _latest(query: sql.Select[Any], table: sql.FromClause) -> sql.Select[Any]:
+    return query.order_by(table.c.created_at.desc(), table.c.id.desc()).limit(sql.bindparam("limit"))
+
+
+def _present(mode: Mode, include_ended: bool) -> sql.Select[Any]:
+    match mode:
+        case "history":
+            times = _begun if include_ended else sql.and_(_begun, _open, _lasting)
+        case "timeline":
+            times = sql.true()
+        case "conflicts":
+            retired = sql.and_(_table.c.name == SUPERSEDES, _begun)
+            times = sql.and_(schema.MAY_CONFLICT, sql.or_(~_open, _table.c.invalid_at <= _at, retired))
+    return sql.select(*RELATIONS.columns, *_today).where(*_readable(is_past=False), times)
+
+
+def _known_then(joined: sql.FromClause, *conditions: sql.ColumnElement[bool]) -> sql.Select[Any]:
+    then = {"expired_at": _expired_then.label("expired_at"), "invalid_at": _invalid_then.label("invalid_at")}
+    columns = [then.get(column.name, column) for column in RELATIONS.columns]
+    return sql.select(*columns, *_today).select_from(joined).where(*conditions, *_readable(is_past=True))
+
+
+def _past(mode: Mode, include_ended: bool) -> sql.Select[Any]:
+    recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
+    joined = _table.outerjoin(_ends, believed(_known))
+    match mode:
+        case "history" if include_ended:
+            return _known_then(joined, recorded, begun)
+        case "history":
+            not_closed = sql.or_(_expired_then.is_(None), _expired_then > _at)
+            lasting = sql.and_(not_closed, sql.or_(_invalid_then.is_(None), _invalid_then > _at))
+            unended = sql.and_(sql.or_(_open, _table.c.expired_at > _at), _lasting)
+            possible = sql.or_(_table.c.expired_at > _known, unended, _changed)
+            return _known_then(joined, recorded, begun, possible).where(lasting)
+        case "timeline":
+            return _known_then(joined, recorded)
+        case "conflicts":
+            retired = sql.and_(_table.c.name == SUPERSEDES, begun)
+            possible = sql.or_(_table.c.expired_at <= _known, _table.c.invalid_at <= _at, retired, _changed)
+            called_off = sql.or_(_expired_then.is_not(None), _invalid_then <= _at, retired)
+            return _known_then(joined, recorded, sql.and_(schema.MAY_CONFLICT, possible)).where(called_off)
+
+
+def _withdrawn() -> sql.Select[Any]:
+    endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
+    found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
+    return found.limit(_NO_LIMIT)
+
+
+def _readable(*, is_past: bool) -> list[sql.ColumnElement[bool]]:
+    ends = (_table.c.source_id, _table.c.target_id)
+    own = (here(_table), _table.c.visibility.in_(_visible))
+    return [*own, *(_readable_end(end, is_past=is_past) for end in ends)]
+
+
+def _readable_end(end: sql.Column[str], *, is_past: bool) -> sql.ColumnElement[bool]:
+    now = readable_end(end)
+    if not is_past:
+        return now
+    hidden = sql.exists().where(
+        here(_revisions),
+        _revisions.c.id == end,
+        _revisions.c.valid_from <= _at,
+        _revisions.c.valid_to > _at,
+        _revisions.c.visibility.not_in(_visible),
     )
-    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
+    return sql.and_(now, ~hidden)

@@ -14,17 +14,16 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, Times, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import KeyText, here
-from stores.ledger.damage import DAMAGE
+from stores.ledger.columns import DAMAGE, KeyText, here
 from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.json_sql import AsJson, json_list, listed
 from stores.ledger.relations import holds, present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
+from stores.ledger.store import AsJson, json_list, listed
 from stores.records import Entity
 
 Row = TypeVar("Row", Entity, Brief)
@@ -36,7 +35,6 @@ _FACETS = (
     "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
     "epic_id", "project_id", "source_id",
 )  # fmt: skip
-
 
 # Hardly any metadata names a capture time, so it is rarely read.
 _dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
@@ -53,7 +51,6 @@ _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
 )
 _retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
 
-
 _labelled_among = select(_labels.c.entity_id).where(
     here(_labels),
     _labels.c.entity_id.in_(listed("ids")),
@@ -62,7 +59,79 @@ _labelled_among = select(_labels.c.entity_id).where(
 )
 
 
-class StatusReads(EntityReads):
+def _status(row: Sequence[Any]) -> RecordStatus:
+    id_, entity_type, visibility, updated_us, created_us, *facets, dated = row
+    recent_us = updated_us if dated is None else _recent(dated, updated_us, created_us)
+    return RecordStatus(id_, entity_type, visibility, updated_us, created_us, recent_us, Facets(*facets))
+
+
+def _recent(metadata: str, updated_us: int, created_us: int) -> int:
+    try:
+        return to_micros(recent_at(Times(load_object(metadata), from_micros(created_us), from_micros(updated_us))))
+    except DAMAGE:
+        return updated_us
+
+
+SEARCH_LENGTH = 2_000
+"""SQLite refuses LIKE patterns over 50,000 bytes."""
+
+_epics_table = _table.alias("epics")
+_SORT_COLUMNS = {
+    "name": _table.c.name_key,
+    "created_at": _table.c.created_at,
+    "updated_at": _table.c.updated_at,
+    "entity_type": _table.c.type_key,
+}
+
+_PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
+
+_FEW_ORDERS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
+    "asc": (column("place"), column("id")),
+    "desc": (column("place").desc(), column("id").desc()),
+}
+"""Made once: the columns of a subquery cost half a millisecond each time."""
+
+FEW = 1_500
+"""More matches are walked along an index instead of sorted."""
+
+
+class Listing(EntityReads):
+    def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
+        """Return one page and the number of matches; ties are broken by id."""
+        page, total = self._listed(organization_id, query)
+        return _shown(page, query, self.entities(organization_id, page)), total
+
+    def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
+        page, total = self._listed(organization_id, query)
+        return _shown(page, query, self.briefs(organization_id, page)), total
+
+    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+        if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
+            return found
+        matching = and_(*conditions(organization_id, query))
+        with self._database.read() as connection:
+            if query.search:
+                return _page_first(connection, query, matching)
+            total = _count(connection, matching)
+            if query.offset >= total:
+                return [], total
+            return (_few if total <= FEW else _page)(connection, query, matching), total
+
+    def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
+        for kind, words, others in (
+            ("tag", query.tags, replace(query, tags=())),
+            ("language", query.languages, replace(query, languages=())),
+        ):
+            if words:
+                labelled = self._all(_labelled(organization_id, kind, words).limit(FEW + 1), {})
+                if len(labelled) <= FEW:
+                    ids = self.matching_ids(organization_id, others, (row.entity_id for row in labelled))
+                    order = attrgetter(_PLACES[query.sort_by], "id")
+                    rows = sorted(self._rows.rows(organization_id, ids).values(), key=order)
+                    ordered = rows if query.sort_order == "asc" else rows[::-1]
+                    return [row.id for row in ordered[query.offset : query.offset + query.limit]], len(ordered)
+        return None
+
     def __init__(self, database: Database, clock: Clock, feed: FeedReads) -> None:
         super().__init__(database, clock)
         self._rows = RowCache(feed, database.version, self._read_rows)
@@ -131,81 +200,6 @@ class StatusReads(EntityReads):
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:
         values = {"organization": organization_id, "ids": json_list(ids)}
         return [_status(row) for row in self._packed(_by_ids, values)]
-
-
-def _status(row: Sequence[Any]) -> RecordStatus:
-    id_, entity_type, visibility, updated_us, created_us, *facets, dated = row
-    recent_us = updated_us if dated is None else _recent(dated, updated_us, created_us)
-    return RecordStatus(id_, entity_type, visibility, updated_us, created_us, recent_us, Facets(*facets))
-
-
-def _recent(metadata: str, updated_us: int, created_us: int) -> int:
-    try:
-        return to_micros(recent_at(Times(load_object(metadata), from_micros(created_us), from_micros(updated_us))))
-    except DAMAGE:
-        return updated_us
-
-
-SEARCH_LENGTH = 2_000
-"""SQLite refuses LIKE patterns over 50,000 bytes."""
-
-_epics_table = _table.alias("epics")
-_SORT_COLUMNS = {
-    "name": _table.c.name_key,
-    "created_at": _table.c.created_at,
-    "updated_at": _table.c.updated_at,
-    "entity_type": _table.c.type_key,
-}
-
-
-_PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
-
-_FEW_ORDERS: Mapping[str, tuple[ColumnElement[Any], ...]] = {
-    "asc": (column("place"), column("id")),
-    "desc": (column("place").desc(), column("id").desc()),
-}
-"""Made once: the columns of a subquery cost half a millisecond each time."""
-
-FEW = 1_500
-"""More matches are walked along an index instead of sorted."""
-
-
-class Listing(StatusReads):
-    def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
-        """Return one page and the number of matches; ties are broken by id."""
-        page, total = self._listed(organization_id, query)
-        return _shown(page, query, self.entities(organization_id, page)), total
-
-    def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
-        page, total = self._listed(organization_id, query)
-        return _shown(page, query, self.briefs(organization_id, page)), total
-
-    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
-        if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
-            return found
-        matching = and_(*conditions(organization_id, query))
-        with self._database.read() as connection:
-            if query.search:
-                return _page_first(connection, query, matching)
-            total = _count(connection, matching)
-            if query.offset >= total:
-                return [], total
-            return (_few if total <= FEW else _page)(connection, query, matching), total
-
-    def _labelled(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
-        for kind, words, others in (
-            ("tag", query.tags, replace(query, tags=())),
-            ("language", query.languages, replace(query, languages=())),
-        ):
-            if words:
-                labelled = self._all(_labelled(organization_id, kind, words).limit(FEW + 1), {})
-                if len(labelled) <= FEW:
-                    ids = self.matching_ids(organization_id, others, (row.entity_id for row in labelled))
-                    order = attrgetter(_PLACES[query.sort_by], "id")
-                    rows = sorted(self._rows.rows(organization_id, ids).values(), key=order)
-                    ordered = rows if query.sort_order == "asc" else rows[::-1]
-                    return [row.id for row in ordered[query.offset : query.offset + query.limit]], len(ordered)
-        return None
 
 
 def _shown(page: Sequence[str], query: EntityQuery, found: Mapping[str, Row]) -> list[Row]:

@@ -1,24 +1,21 @@
-"""Raw memories: the verbatim text is an entity, its capture a row."""
+"""Raw memories: the verbatim text is an entity, its capture a row. Their payloads, and what was marked wrong."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, delete, func, insert, literal, or_, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import among, beside, here
-from stores.ledger.damage import DAMAGE, damaged, sound
-from stores.ledger.encoding import key_of
+from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, equal_to, here, reader, sound
+from stores.ledger.encoding import check_text, fold, key_of
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.json_sql import AsJson, insert_rows, json_list, listed
-from stores.ledger.record_table import RecordTable
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, entity_columns, to_entity
-from stores.ledger.writing import Entry, Writing
+from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows, json_list, listed
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
@@ -28,6 +25,7 @@ _entities = schema.entities
 _made = schema.entities.alias("made")
 _labels = schema.entity_labels
 _captures = RecordTable(_table, Capture)
+_read_capture = reader(Capture)
 _WIDTH = len(ENTITY_COLUMNS)
 _of_organization = here(_table)
 _joined = select(*entity_columns(_entities), *_captures.columns).join(_table, beside(_table.c.id, _entities.c.id))
@@ -62,9 +60,7 @@ _made_of = select(*entity_columns(_entities)).where(
 )
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 
-
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
-
 
 _outcomes = select(AsJson(_table.c.id, _table.c.entity_id, _table.c.review_state)).where(
     _of_organization, _is_decided, _table.c.id.in_(listed("ids"))
@@ -106,16 +102,13 @@ class MemoryReads(CitationReads):
     """The caller checks permissions where no visibility keys are given."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return the outcomes of archived or promoted raw memories."""
         found = self._packed(_outcomes, {"organization": organization_id, "ids": json_list(memory_ids)})
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        """Return a raw memory, or raise RecordUnreadable."""
         return self._one(_by_ids, {"organization": organization_id, "ids": [memory_id]}, _to_memory)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        """Return the existing, readable raw memories."""
         rows = (
             row
             for ids in in_chunks(memory_ids)
@@ -165,7 +158,6 @@ class MemoryWrites(CitationWrites):
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
-        """Return the records that name one of these as their source."""
         chunks = ([key_of(each) for each in ids] for ids in in_chunks(record_ids))
         return sound((row for keys in chunks for row in self._run(_made_of, self._here | {"ids": keys})), to_entity)
 
@@ -202,7 +194,6 @@ class MemoryWrites(CitationWrites):
     def settle_memory(
         self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
     ) -> RawMemory:
-        """Store the outcome of a raw memory."""
         memory = self._present(memory_id)
         capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
         return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
@@ -235,7 +226,7 @@ class MemoryWrites(CitationWrites):
 def _to_memory(row: Sequence[Any]) -> RawMemory:
     entity = to_entity(row)
     try:
-        return RawMemory(entity, _captures.read(row[_WIDTH:]))
+        return RawMemory(entity, _read_capture(row[_WIDTH:]))
     except DAMAGE as error:
         raise damaged("raw memory", entity.id, entity.visibility, error) from error
 
@@ -266,3 +257,72 @@ def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
         # A quotation mark in a reason is escaped, and the state before is named otherwise.
         listed = listed.where(_table.c.lifecycle.contains('"state":"contested"'))
     return listed
+
+
+_payloads = schema.payload_texts
+
+
+def _text(organization_id: str, memory_id: str, place: int) -> Select[str]:
+    return select(_payloads.c.content).where(
+        *equal_to(_payloads, organization_id=organization_id, id=memory_id, place=place)
+    )
+
+
+class PayloadReads(Store):
+    def text(self, organization_id: str, memory_id: str, place: int) -> str | None:
+        row = self._first(_text(organization_id, memory_id, place))
+        return None if row is None else str(row[0])
+
+
+class PayloadWrites(Writes):
+    """Adds nothing to the feed. Erasing the raw memory erases its payload."""
+
+    def text(self, memory_id: str, place: int) -> str | None:
+        return self._connection.execute(_text(self.organization_id, memory_id, place)).scalar()
+
+    def replace_text(self, memory_id: str, place: int, text: str) -> None:
+        self._replace(memory_id, [(place, text)], place=place)
+
+    def replace_texts(self, memory_id: str, texts: Iterable[str]) -> None:
+        """Store the texts from place 0 on, instead of all that were there."""
+        self._replace(memory_id, enumerate(texts))
+
+    def _replace(self, memory_id: str, texts: Iterable[tuple[int, str]], **where: int) -> None:
+        of_memory = {"organization_id": self.organization_id, "id": memory_id}
+        self._connection.execute(delete(_payloads).where(*equal_to(_payloads, **of_memory, **where)))
+        rows = [of_memory | {"place": place, "content": text} for place, text in texts]
+        check_text(str(row["content"]) for row in rows)
+        self._run(insert(_payloads), rows)
+
+
+_rejections = schema.rejections
+_rejected = select(_rejections.c.text_hash, _rejections.c.memory_id).where(
+    here(_rejections), _rejections.c.scope == bindparam("scope"), among(_rejections.c.text_hash, "hashes")
+)
+
+
+class RejectionWrites(Writes):
+    """A scope is a memory scope with its key. Case and blanks of the words do not count."""
+
+    def reject(self, scope: str, texts: Iterable[str], memory_id: str) -> None:
+        """Keep hashes of words that a marked memory, or a record made of it, stated."""
+        for text_hash in sorted({_hash(text) for text in texts if text.strip()}):
+            row = {"scope": scope, "text_hash": text_hash, "memory_id": memory_id}
+            self._insert_new(_rejections, row | {"organization_id": self.organization_id})
+
+    def admit(self, memory_id: str) -> None:
+        of_memory = equal_to(_rejections, organization_id=self.organization_id, memory_id=memory_id)
+        self._connection.execute(delete(_rejections).where(*of_memory))
+
+    def rejected(self, scope: str, texts: Iterable[str]) -> dict[str, str]:
+        """Return the rejected ones of these texts, each with the id of the memory that was marked wrong."""
+        hashes = {text: _hash(text) for text in texts if text.strip()}
+        found: dict[str, str] = {}
+        for chunk in in_chunks(dict.fromkeys(hashes.values())):
+            values = self._here | {"scope": scope, "hashes": chunk}
+            found |= {row.text_hash: row.memory_id for row in self._run(_rejected, values)}
+        return {text: found[text_hash] for text, text_hash in hashes.items() if text_hash in found}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(" ".join(fold(text).split()).encode(errors="surrogatepass")).hexdigest()

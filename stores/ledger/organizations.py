@@ -9,12 +9,11 @@ from sqlalchemy import Connection, Table, delete, insert, select, tuple_
 from stores.clock import Clock
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import account_tables, schema
-from stores.ledger.account_rows import NO_FEED, ORGANIZATIONS, check_slug
+from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, check_slug
 from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
-from stores.ledger.permits import Act, role_in
-from stores.ledger.revoke_invitations import revoke_invitations_to
+from stores.ledger.permits import Act, revoke_invitations_to, role_in
 from stores.ledger.rows import Values
 from stores.ledger.store import clashing
 from stores.records import Organization, Role

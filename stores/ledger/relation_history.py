@@ -5,19 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    BigInteger,
-    BindParameter,
-    ColumnElement,
-    FromClause,
-    and_,
-    bindparam,
-    case,
-    exists,
-    null,
-    or_,
-    select,
-)
+import sqlalchemy as sql
 
 from stores.ledger import schema
 from stores.ledger.columns import among, here
@@ -26,54 +14,54 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.store import Store
 from stores.records import ORGANIZATION, Relation
 
-Moment = BindParameter[int]
+Moment = sql.BindParameter[int]
 _relations = schema.relations
 _ends = schema.relation_ends
 _earlier = (
-    select(_ends.c.relation_id, _ends.c.known_from, _ends.c.known_to, _ends.c.known_invalid_at)
-    .where(here(_ends), among(_ends.c.relation_id), _ends.c.known_from <= bindparam("known", type_=BigInteger))
+    sql.select(_ends.c.relation_id, _ends.c.known_from, _ends.c.known_to, _ends.c.known_invalid_at)
+    .where(here(_ends), among(_ends.c.relation_id), _ends.c.known_from <= sql.bindparam("known", type_=sql.BigInteger))
     .order_by(_ends.c.relation_id, _ends.c.known_from)
 )
 
 
 class EarlierEnd(NamedTuple):
-    """End of a relation, replaced by a later one."""
-
     known_from: datetime
     known_to: datetime
     invalid_at: datetime | None
     """None: no end."""
 
 
-def believed(known: Moment, ends: FromClause = _ends) -> ColumnElement[bool]:
+def believed(known: Moment, ends: sql.FromClause = _ends) -> sql.ColumnElement[bool]:
     """Return the SQL condition for the row of `relation_ends` known at a moment, one per relation at most."""
     of_relation = (ends.c.organization_id == _relations.c.organization_id, ends.c.relation_id == _relations.c.id)
-    return and_(*of_relation, ends.c.known_from <= known, ends.c.known_to > known)
+    return sql.and_(*of_relation, ends.c.known_from <= known, ends.c.known_to > known)
 
 
-def invalid_then(known: Moment) -> ColumnElement[Any]:
+def invalid_then(known: Moment) -> sql.ColumnElement[Any]:
     """Return the `invalid_at` known then; of a relation closed later, none."""
     return _then(known, _ends.c.known_invalid_at, _relations.c.invalid_at)
 
 
-def expired_then(known: Moment) -> ColumnElement[Any]:
+def expired_then(known: Moment) -> sql.ColumnElement[Any]:
     return _then(known, _ends.c.known_expired_at, _relations.c.expired_at)
 
 
-def _then(known: Moment, before: ColumnElement[Any], now: ColumnElement[Any]) -> ColumnElement[Any]:
-    return case((_ends.c.relation_id.is_not(None), before), (_relations.c.expired_at > known, null()), else_=now)
+def _then(known: Moment, before: sql.ColumnElement[Any], now: sql.ColumnElement[Any]) -> sql.ColumnElement[Any]:
+    return sql.case(
+        (_ends.c.relation_id.is_not(None), before), (_relations.c.expired_at > known, sql.null()), else_=now
+    )
 
 
-def unended(at: Moment) -> ColumnElement[bool]:
+def unended(at: Moment) -> sql.ColumnElement[bool]:
     """Return the SQL condition that a relation, as known then, had not ended."""
-    lasted = or_(_relations.c.invalid_at.is_(None), _relations.c.invalid_at > at)
-    still = or_(_ends.c.known_invalid_at.is_(None), _ends.c.known_invalid_at > at)
-    return or_(
-        and_(
-            or_(_relations.c.expired_at > at, and_(_relations.c.expired_at.is_(None), lasted)),
-            ~exists().where(believed(at)),
+    lasted = sql.or_(_relations.c.invalid_at.is_(None), _relations.c.invalid_at > at)
+    still = sql.or_(_ends.c.known_invalid_at.is_(None), _ends.c.known_invalid_at > at)
+    return sql.or_(
+        sql.and_(
+            sql.or_(_relations.c.expired_at > at, sql.and_(_relations.c.expired_at.is_(None), lasted)),
+            ~sql.exists().where(believed(at)),
         ),
-        exists().where(believed(at), _ends.c.known_expired_at.is_(None), still),
+        sql.exists().where(believed(at), _ends.c.known_expired_at.is_(None), still),
     )
 
 

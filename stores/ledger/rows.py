@@ -7,10 +7,8 @@ from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import plain
-from stores.ledger.columns import field_names, to_values
-from stores.ledger.damage import DAMAGE, damaged
-from stores.ledger.encoding import ID_BYTES, cut, from_micros, key_of, load_object, load_strings
-from stores.ledger.record_table import check_cells
+from stores.ledger.columns import RecordTable, damaged, field_names, sound_reader
+from stores.ledger.encoding import ID_BYTES, cut, key_of
 from stores.ledger.schema import entities
 from stores.records import Entity, JsonObject, source_ids
 
@@ -48,15 +46,8 @@ class Outline(NamedTuple):
     revision: int
 
 
-def to_brief(row: Sequence[Any]) -> Brief:
-    id_, entity_type, name, description, category, languages, tags, metadata, *rest = row
-    try:
-        return Brief(
-            id_, entity_type, name, description, category,
-            load_strings(languages), load_strings(tags), load_object(metadata), *rest,
-        )  # fmt: skip
-    except DAMAGE as error:
-        raise damaged("entity", id_, row[-1], error) from error
+to_brief = sound_reader(Brief, "entity")
+_ENTITIES = RecordTable(entities, Entity)
 
 
 def entity_columns(table: Table) -> list[Column[Any]]:
@@ -65,22 +56,14 @@ def entity_columns(table: Table) -> list[Column[Any]]:
 
 def to_entity(row: Sequence[Any]) -> Entity:
     """Convert a row whose first columns are `entity_columns`, or raise RecordUnreadable."""
-    cells: list[Any] = list(row[: len(ENTITY_COLUMNS)])
-    try:
-        if {*map(type, cells[:6])} != _TEXT:
-            raise TypeError("a text was expected")
-        cells[7:10] = load_strings(cells[7]), load_strings(cells[8]), load_object(cells[9])
-        cells[17:19] = from_micros(cells[17]), from_micros(cells[18])
-    except DAMAGE as error:
-        raise damaged("entity", cells[1], cells[11], error) from error
-    return Entity(*cells)
+    if {*map(type, row[:6])} != _TEXT:
+        raise damaged("entity", row[1], row[11], TypeError("a text was expected"))
+    return _ENTITIES.read(row)
 
 
 def entity_values(entity: Entity) -> Values:
     """Return every column of an entity, with derived keys."""
-    values = to_values(entity)
-    check_cells(entities, values)
-    return values | {
+    return _ENTITIES.values(entity) | {
         "type_key": key_of(entity.entity_type),
         "name_key": key_of(entity.name),
         "category_key": key_of(entity.category),

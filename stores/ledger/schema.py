@@ -1,20 +1,16 @@
 """Tables of records; those of people are in `account_tables`."""
 
-from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, Table, TextClause, text
+from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, TextClause, text
 
 from stores.jobs import Job
 from stores.ledger.account_tables import memberships as memberships
 from stores.ledger.account_tables import organizations as organizations
 from stores.ledger.account_tables import sessions as sessions
 from stores.ledger.account_tables import users as users
-from stores.ledger.columns import KeyText, columns_for, field_names, key, number, of_user, refers
+from stores.ledger.columns import KeyText, columns_for, field_names, key, keys, number, of_user, refers, table
 from stores.ledger.columns import metadata as metadata
 from stores.records import Capture, Change, Chunk, Document, Entity, ProjectAccess, Relation
 from stores.source_imports import SourceImport
-
-
-def _organization() -> Column[str]:
-    return key("organization_id", primary_key=True)
 
 
 def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
@@ -40,9 +36,10 @@ _NARROWING = ("visibility", "status_key", "source_id")
 _WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
 """In the indexes, so that matches are counted without reading records."""
 
-meta = Table("meta", metadata, key("name", primary_key=True), key("value"))
+meta = table("meta", *keys("name"), key("value"))
 
 _KEYS = ("type_key", "name_key", "category_key", "status_key", "priority_key", "complexity_key", "feature_key")
+
 _LAST = ("metadata", "description", "content", "search_text")
 """Long texts: SQLite walks their pages to reach later columns."""
 _COLUMNS = columns_for(
@@ -53,9 +50,8 @@ _COLUMNS = columns_for(
     key("search_text"),
 )
 
-entities = Table(
+entities = table(
     "entities",
-    metadata,
     *sorted(_COLUMNS, key=lambda column: _LAST.index(column.name) if column.name in _LAST else -1),
     Index("ix_entities_updated", "organization_id", "updated_at", "id"),
     Index("ix_entities_created", "organization_id", "created_at", "id"),
@@ -79,11 +75,9 @@ entities = Table(
 _FIELDS = {*field_names(Entity)} - {"organization_id", "id", "revision"}
 _REVISED = [column for column in entities.c if column.name in _FIELDS]
 
-entity_revisions = Table(
+entity_revisions = table(
     "entity_revisions",
-    metadata,
-    _organization(),
-    key("id", primary_key=True),
+    *keys("organization_id", "id"),
     number("revision", primary_key=True),
     number("valid_from"),
     number("valid_to"),
@@ -92,49 +86,35 @@ entity_revisions = Table(
 )
 """Replaced revisions. The current one is in `entities`."""
 
-entity_labels = Table(
+entity_labels = table(
     "entity_labels",
-    metadata,
-    _organization(),
-    key("kind", primary_key=True),
-    key("label", primary_key=True),
-    key("entity_id", primary_key=True),
+    *keys("organization_id", "kind", "label", "entity_id"),
     Index("ix_entity_labels_entity", "organization_id", "entity_id"),
     _belongs_to_entity("entity_id"),
 )
 
-relations = Table(
+_SUPERSEDING_COLUMNS = (
+    "target_id", "created_at", "source_id", "visibility", "valid_at", "invalid_at", "expired_at", "name", "id"
+)  # fmt: skip
+
+relations = table(
     "relations",
-    metadata,
-    *columns_for(Relation, _organization()),
+    *keys("organization_id"),
     Index("ix_relations_source", "organization_id", "source_id", "created_at", "id"),
     Index("ix_relations_target", "organization_id", "target_id", "created_at", "id"),
     Index("ix_relations_known", "organization_id", "created_at", "id"),
     _index_where(MAY_CONFLICT, "ix_relations_ended", "created_at", "id"),
     _index_where(MAY_CONFLICT, "ix_relations_ended_source", "source_id", "created_at", "id"),
     _index_where(MAY_CONFLICT, "ix_relations_ended_target", "target_id", "created_at", "id"),
-    _index_where(
-        SUPERSEDING,
-        "ix_relations_superseding",
-        "target_id",
-        "created_at",
-        "source_id",
-        "visibility",
-        "valid_at",
-        "invalid_at",
-        "expired_at",
-        "name",
-        "id",
-    ),
+    _index_where(SUPERSEDING, "ix_relations_superseding", *_SUPERSEDING_COLUMNS),
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),
+    of=Relation,
 )
 
-relation_ends = Table(
+relation_ends = table(
     "relation_ends",
-    metadata,
-    _organization(),
-    key("relation_id", primary_key=True),
+    *keys("organization_id", "relation_id"),
     number("known_from", primary_key=True),
     number("known_to"),
     number("known_invalid_at", nullable=True),
@@ -144,31 +124,29 @@ relation_ends = Table(
 )
 """Earlier ends of relations by transaction time."""
 
-documents = Table(
+documents = table(
     "documents",
-    metadata,
-    *columns_for(Document, _organization()),
+    *keys("organization_id"),
     Index("ix_documents_source", "organization_id", "source_id"),
     _belongs_to_entity("source_id"),
+    of=Document,
 )
 
-chunks = Table(
+chunks = table(
     "chunks",
-    metadata,
-    *columns_for(Chunk, _organization()),
+    *keys("organization_id"),
     Index("ix_chunks_document", "organization_id", "document_id", "chunk_index"),
     Index("ix_chunks_source", "organization_id", "source_id"),
     _belongs_to_entity("id"),
     refers("documents", "organization_id", "document_id id"),
+    of=Chunk,
 )
 
-citations = Table(
+citations = table(
     "citations",
-    metadata,
-    _organization(),
-    key("record_id", primary_key=True),
+    *keys("organization_id", "record_id"),
     of_user(primary_key=True),
-    key("session_key", primary_key=True),
+    *keys("session_key"),
     key("visibility"),
     key("surface"),
     number("cited_at"),
@@ -176,87 +154,63 @@ citations = Table(
 )
 """`visibility` is that of the record when it was cited."""
 
-_long = Column("source_id", KeyText, nullable=False, info={"most": 2_560})
-"""PostgreSQL indexes rows of at most 2,704 bytes."""
-
-raw_memories = Table(
+raw_memories = table(
     "raw_memories",
-    metadata,
-    *columns_for(Capture, _organization(), key("id", primary_key=True), _long),
+    *keys("organization_id", "id"),
+    # PostgreSQL indexes rows of at most 2,704 bytes.
+    Column("source_id", KeyText, nullable=False, info={"most": 2_560}),
     Index("ix_raw_memories_source", "organization_id", "source_id"),
     Index("ix_raw_memories_captured", "organization_id", "captured_at", "id"),
     Index("ix_raw_memories_review", "organization_id", "review_state", "captured_at", "id"),
     Index("ix_raw_memories_content", "organization_id", "content_hash"),
     Index("ix_raw_memories_entity", "organization_id", "entity_id"),
     _belongs_to_entity("id"),
+    of=Capture,
 )
 """The text is the entity with the same id."""
 
-rejections = Table(
+rejections = table(
     "rejections",
-    metadata,
-    _organization(),
-    key("scope", primary_key=True),
-    key("text_hash", primary_key=True),
-    key("memory_id", primary_key=True),
+    *keys("organization_id", "scope", "text_hash", "memory_id"),
     Index("ix_rejections_memory", "organization_id", "memory_id"),
 )
 """Words that were marked wrong, as hashes. `scope` is a memory scope with its key."""
 
-payload_texts = Table(
+payload_texts = table(
     "payload_texts",
-    metadata,
-    _organization(),
-    key("id", primary_key=True),
+    *keys("organization_id", "id"),
     number("place", primary_key=True),
     key("content"),
     _belongs_to_entity("id"),
 )
 """Long texts of a raw memory that no index holds, by their place in its payload."""
 
-project_access = Table(
-    "project_access", metadata, *columns_for(ProjectAccess, _organization(), key("project_id", primary_key=True))
-)
+project_access = table("project_access", *keys("organization_id", "project_id"), of=ProjectAccess)
 """Outlives the project entity, because its tasks do."""
 
-changes = Table("changes", metadata, *columns_for(Change, _organization(), number("sequence", primary_key=True)))
+changes = table("changes", *keys("organization_id"), number("sequence", primary_key=True), of=Change)
 
-idempotency_keys = Table(
+idempotency_keys = table(
     "idempotency_keys",
-    metadata,
-    _organization(),
-    key("slot", primary_key=True),
-    key("claim_id"),
-    key("body_hash"),
-    key("holder"),
-    key("state"),
+    *keys("organization_id", "slot"),
+    *map(key, ("claim_id", "body_hash", "holder", "state")),
     number("status", nullable=True),
     key("body", nullable=True),
     number("expires_at", index=True),
 )
 """`slot` hashes principal, method, path and key, too long for an index."""
 
-idempotency_records = Table(
+idempotency_records = table(
     "idempotency_records",
-    metadata,
-    _organization(),
-    key("slot", primary_key=True),
+    *keys("organization_id", "slot"),
     number("ordinal", primary_key=True),
     key("record"),
     Index("ix_idempotency_records_record", "organization_id", "record"),
     refers("idempotency_keys", "organization_id", "slot", cascade=True),
 )
 
-leases = Table(
-    "leases",
-    metadata,
-    _organization(),
-    key("name", primary_key=True),
-    key("holder"),
-    number("token"),
-    number("expires_at"),
-)
+leases = table("leases", *keys("organization_id", "name"), key("holder"), number("token"), number("expires_at"))
 
-jobs = Table("jobs", metadata, *columns_for(Job, _organization(), key("holder")), Index("ix_jobs_due", "due_at"))
+jobs = table("jobs", *keys("organization_id"), key("holder"), Index("ix_jobs_due", "due_at"), of=Job)
 
-source_imports = Table("source_imports", metadata, *columns_for(SourceImport, _organization(), of_user()))
+source_imports = table("source_imports", *keys("organization_id"), of_user(), of=SourceImport)

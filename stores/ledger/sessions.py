@@ -1,14 +1,16 @@
-"""Sessions: families of refresh tokens of which the latest is valid; removal of expired credentials."""
+"""Sessions, which are families of refresh tokens; tickets between steps of a sign-in; device logins; expiry."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, insert, or_, select, update
 
+from stores.credentials import DeviceLogin
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.account_rows import SESSIONS
 from stores.ledger.account_tables import (
+    SESSIONS,
     device_logins,
     invitations,
     oauth_clients,
@@ -20,10 +22,11 @@ from stores.ledger.account_tables import (
     users,
 )
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
-from stores.ledger.encoding import to_micros
+from stores.ledger.columns import RecordTable, check_cells, equal_to
+from stores.ledger.encoding import dump_json, load_object, to_micros
 from stores.ledger.permits import role_in
 from stores.ledger.store import Store, clashing
-from stores.records import Session
+from stores.records import JsonObject, Session
 
 _sessions = schema.sessions
 
@@ -40,7 +43,6 @@ class Sessions(AuditedStore):
         return self._find(SESSIONS, id=session_id)
 
     def sessions(self, user_id: str) -> list[Session]:
-        """Return a user's valid sessions, newest first."""
         return self._list(SESSIONS, *_alive(self._clock()), user_id=user_id)
 
     def rotate_session(
@@ -94,9 +96,30 @@ class Sessions(AuditedStore):
             append_audit(connection, now, audit)
             return True
 
+    def prune_expired(self) -> int:
+        """Delete expired credentials and answers; return how many rows."""
+        now = self._clock()
+        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
+        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
+        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
+        over: list[tuple[Table, ColumnElement[bool]]] = [
+            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
+            (_sessions, _sessions.c.expires_at < before),
+            (tickets, tickets.c.expires_at < at),
+            (device_logins, device_logins.c.expires_at < at),
+            (password_resets, password_resets.c.expires_at < at),
+            (invitations, invitations.c.expires_at < before),
+            (oauth_tokens, oauth_tokens.c.expires_at < before),
+            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
+            (oauth_codes, oauth_codes.c.expires_at < before),
+            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
+            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        ]
+        with self._database.write() as connection:
+            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
+
 
 def insert_session(connection: Connection, session: Session) -> None:
-    """Implement `Sessions.create_session` in a transaction."""
     with clashing("A session of that id exists already.", "The user or the organization does not exist."):
         SESSIONS.insert(connection, session)
 
@@ -133,32 +156,99 @@ UNUSED = timedelta(days=90)
 """Clients without a grant are deleted after this time."""
 
 
-class Expiry(Store):
-    def prune_expired(self) -> int:
-        """Delete expired credentials and answers; return how many rows."""
-        now = self._clock()
-        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
-        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
-        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
-        over: list[tuple[Table, ColumnElement[bool]]] = [
-            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
-            (_sessions, _sessions.c.expires_at < before),
-            (tickets, tickets.c.expires_at < at),
-            (device_logins, device_logins.c.expires_at < at),
-            (password_resets, password_resets.c.expires_at < at),
-            (invitations, invitations.c.expires_at < before),
-            (oauth_tokens, oauth_tokens.c.expires_at < before),
-            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
-            (oauth_codes, oauth_codes.c.expires_at < before),
-            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
-            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
-        ]
-        with self._database.write() as connection:
-            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
-
-
 def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
     """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
     connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
     connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
     return end_sign_ins(connection, now, user_id)
+
+
+SLOWER_S = 5
+"""Added to the interval of a device that polls too often (RFC 8628, section 3.5)."""
+
+DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
+"""Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
+
+_devices = RecordTable(device_logins, DeviceLogin)
+
+
+class Tickets(Store):
+    """Tickets of every kind, such as `oauth_state` and `consent`."""
+
+    def keep(self, kind: str, token_hash: str, data: JsonObject, expires_at: datetime) -> None:
+        """Store the data behind a secret until it expires."""
+        values = {"kind": kind, "token_hash": token_hash, "data": dump_json(data), "expires_at": to_micros(expires_at)}
+        check_cells(tickets, values)
+        with self._database.write() as connection, clashing("There is such a ticket already."):
+            connection.execute(insert(tickets), values)
+
+    def read(self, kind: str, token_hash: str) -> JsonObject | None:
+        """Return the data of a valid ticket, without spending it."""
+        holds = (*equal_to(tickets, kind=kind, token_hash=token_hash), tickets.c.expires_at > to_micros(self._clock()))
+        row = self._first(select(tickets.c.data).where(*holds))
+        return None if row is None else load_object(row[0])
+
+    def take(self, kind: str, token_hash: str) -> JsonObject | None:
+        """Spend a ticket and return its data, once."""
+        spend = delete(tickets).where(*equal_to(tickets, kind=kind, token_hash=token_hash))
+        with self._database.write() as connection:
+            row = connection.execute(spend.returning(tickets.c.data, tickets.c.expires_at)).first()
+        expired = row is None or row.expires_at <= to_micros(self._clock())
+        return None if row is None or expired else load_object(row.data)
+
+
+class DeviceLogins(AuditedStore):
+    def start(self, login: DeviceLogin) -> None:
+        """Store a waiting device; Conflict if one of its codes is taken."""
+        with self._database.write() as connection, clashing("The code is taken."):
+            _devices.insert(connection, login, state="pending")
+
+    def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
+        return self._find(_devices, *self._waiting(user_code_hash))
+
+    def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
+        self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
+
+    def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
+        self._decide(user_code_hash, audit, state="denied")
+
+    def enter(
+        self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
+    ) -> Session | DeviceRefusal:
+        """Answer a polling device; store the session of an approval in the same transaction, once."""
+        with self._database.write() as connection:
+            login = self._poll(connection, device_hash)
+            if isinstance(login, str):
+                return login
+            if role_in(connection, str(login.organization_id), str(login.user_id)) is None:
+                return "access_denied"
+            session, audit = begin(login)
+            insert_session(connection, session)
+            append_audit(connection, self._clock(), audit)
+            return session
+
+    def _poll(self, connection: Connection, device_hash: str) -> DeviceLogin | DeviceRefusal:
+        now, columns = to_micros(self._clock()), device_logins.c
+        asked = (columns.device_hash == device_hash, columns.expires_at > now)
+        found = select(*_devices.columns, columns.state, columns.polled_at).where(*asked)
+        row = connection.execute(found.with_for_update()).first()
+        if row is None:
+            return "expired_token"
+        if row.polled_at is not None and now - row.polled_at < row.interval_s * 1_000_000:
+            slower = {"interval_s": row.interval_s + SLOWER_S, "polled_at": now}
+            _devices.change(connection, slower, device_hash=device_hash)
+            return "slow_down"
+        if row.state == "pending":
+            _devices.change(connection, {"polled_at": now}, device_hash=device_hash)
+            return "authorization_pending"
+        _devices.remove(connection, device_hash=device_hash)
+        return _devices.read(row) if row.state == "approved" else "access_denied"
+
+    def _waiting(self, user_code_hash: str) -> list[ColumnElement[bool]]:
+        waiting = _devices.where(user_code_hash=user_code_hash, state="pending")
+        return [*waiting, device_logins.c.expires_at > to_micros(self._clock())]
+
+    def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
+        with self._audited(audit) as connection, clashing("", "The user or the organization does not exist."):
+            if _devices.change(connection, values, *self._waiting(user_code_hash)) == 0:
+                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")

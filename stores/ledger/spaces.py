@@ -11,11 +11,11 @@ from sqlalchemy import Connection, insert, or_
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
+from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import check_keys
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.organizations import OrganizationStore, require_member
 from stores.ledger.permits import Act
-from stores.ledger.record_table import RecordTable
 from stores.ledger.rows import Values
 from stores.space_access import LETTING_IN
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
@@ -29,8 +29,6 @@ _PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
 
 
 class Spaces(OrganizationStore):
-    """Changes take a permit, checked first in the transaction."""
-
     def create(self, space: MemorySpace, **act: Unpack[Act]) -> MemorySpace:
         """Store a space, or return the one of its scope and key; an owner is added to shared and delegated ones."""
         audit = act.pop("audit", None)
@@ -60,7 +58,6 @@ class Spaces(OrganizationStore):
         return None if found is None else _shown(found)
 
     def some(self, organization_id: str, space_ids: Iterable[str]) -> list[MemorySpace]:
-        """Return the existing spaces, whoever owns them."""
         return [
             _shown(each)
             for ids in in_chunks(space_ids)

@@ -10,22 +10,18 @@ from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import among, here
+from stores.ledger.columns import RecordTable, among, equal_to, here
 from stores.ledger.documents import DocumentWrites
 from stores.ledger.engine import in_chunks, upsert
+from stores.ledger.exporting import SourceImportWrites
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
-from stores.ledger.jobs import JobWrites
-from stores.ledger.leases import Lease, require_lease
-from stores.ledger.memories import MemoryWrites
-from stores.ledger.payloads import PayloadWrites
-from stores.ledger.record_table import RecordTable, equal_to
-from stores.ledger.rejections import RejectionWrites
+from stores.ledger.jobs import JobWrites, Lease, require_lease
+from stores.ledger.memories import MemoryWrites, PayloadWrites, RejectionWrites
 from stores.ledger.rows import Values
-from stores.ledger.source_imports import SourceImportWrites
+from stores.ledger.store import Entry, Writes, Writing
 from stores.ledger.workflow import WorkflowReads
-from stores.ledger.writing import Entry, Writes, Writing
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
 
 _entities = schema.entities
@@ -124,7 +120,7 @@ _projects = RecordTable(_access, ProjectAccess)
 
 
 class RecordWrites(Erasure, WorkflowReads):
-    """Entities, documents and tasks."""
+    pass
 
 
 class PeopleWrites(Writes):
@@ -145,41 +141,25 @@ class PeopleWrites(Writes):
         self._run(statement, _projects.values(access, organization_id=self.organization_id))
 
     def is_open_project(self, project_id: str) -> bool:
-        """Tell whether the whole organization may read a project's records."""
         access = _projects.one(self._connection, organization_id=self.organization_id, project_id=project_id)
         return access is not None and access.visibility == "org"
 
 
-class Transaction:
-    """Opened by `Ledger.transaction`."""
-
+class Transaction(Writing):
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
-        self._writing = writing = Writing(connection, organization_id, actor_id, clock, deferred=deferred)
+        super().__init__(connection, organization_id, actor_id, clock, deferred=deferred)
         self._begin = partial(Transaction, connection, actor_id=actor_id, clock=clock, deferred=deferred)
         self.elsewhere: dict[str, Transaction] = {}
-        self.organization_id = organization_id
-        self.actor_id = actor_id
-        self.now = writing.now
-        """Time of everything in the transaction."""
-        self.records = RecordWrites(writing)
-        self.relations = RelationWrites(writing)
-        self.memories = MemoryWrites(writing, self.records)
-        self.payloads = PayloadWrites(writing)
-        self.rejections = RejectionWrites(writing)
-        self.people = PeopleWrites(writing)
-        self.jobs = JobWrites(writing)
-        self.source_imports = SourceImportWrites(writing)
-
-    @property
-    def wrote(self) -> bool:
-        return self._writing.wrote
-
-    @property
-    def sequence(self) -> int:
-        """Head of the feed; after the commit, that of this transaction's last change."""
-        return self._writing.sequence
+        self.records = RecordWrites(self)
+        self.relations = RelationWrites(self)
+        self.memories = MemoryWrites(self, self.records)
+        self.payloads = PayloadWrites(self)
+        self.rejections = RejectionWrites(self)
+        self.people = PeopleWrites(self)
+        self.jobs = JobWrites(self)
+        self.source_imports = SourceImportWrites(self)
 
     def in_organization(self, organization_id: str) -> "Transaction":
         """Return the part of the transaction that writes into an organization; all parts commit, or none."""
@@ -190,21 +170,20 @@ class Transaction:
         return self.elsewhere[organization_id]
 
     def audit(self, draft: AuditDraft) -> str:
-        """Write an audit entry; return its id."""
-        return append_audit(self._writing.connection, self.now, draft)
+        return append_audit(self.connection, self.now, draft)
 
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:
         """Name unwritten records in the answer: deleting or hiding them erases the stored answer."""
-        self._writing.shown.extend(entity_ids)
+        self.shown.extend(entity_ids)
 
     def require_lease(self, lease: Lease) -> None:
         """Raise Conflict at the commit if the lease was lost."""
-        require_lease(self._writing, lease)
+        require_lease(self, lease)
 
     def seal(self, claim: Claim | None) -> None:
         """Mark the claim, then write the feed: the last statements before the commit."""
         if claim is not None:
-            apply_claim(self._writing, claim)
-        self._writing.append_feed()
+            apply_claim(self, claim)
+        self.append_feed()
         for each in self.elsewhere.values():
             each.seal(None)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from stores.ledger.writing import Entry
+from stores.ledger.store import Entry
 from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, until
 from tests.stores.indexer.test_refusals import caught_up, held
 
@@ -51,7 +51,7 @@ def test_one_that_is_damaged_while_all_runs_leaves_the_indexes_when_it_is_read_a
     world.settle()
     tear(world, "bad")
     with world.ledger.transaction(ORG, "user-ann") as tx:
-        tx._writing.record(Entry("entity", "bad", "update", 2, "episode", "organization", {}))
+        tx.record(Entry("entity", "bad", "update", 2, "episode", "organization", {}))
     until(lambda: world.by_words("bittern") == [])
     take_no_notice(world)
 

@@ -6,8 +6,6 @@ from stores.ledger import Ledger
 from stores.records import ApiKey
 from tests.stores.ledger.samples import ANN, ORG, SteppingClock, deed
 
-MINUTE = timedelta(minutes=1)
-
 
 @pytest.fixture
 def key(ledger: Ledger, clock: SteppingClock) -> ApiKey:
@@ -19,22 +17,19 @@ def key(ledger: Ledger, clock: SteppingClock) -> ApiKey:
     return made
 
 
-def test_a_use_is_noted_without_writing_and_written_once_a_minute(
+def test_a_use_is_noted_without_writing_and_written_when_it_is_asked_for(
     ledger: Ledger, second: Ledger, key: ApiKey, clock: SteppingClock
 ) -> None:
     def used_at(seen_by: Ledger) -> object:
-        found = seen_by.api_keys.key(ORG, "k1")
+        (found,) = seen_by.api_keys.of_organization(ORG)
         return found.last_used_at
 
     with ledger.transaction(ORG, ANN):
         ledger.api_keys.note_use("k1")
     first = clock.now
-    assert (used_at(ledger), used_at(second)) == (first, None)
-    assert ledger.api_keys.write_uses() == 1
-    assert used_at(second) == first
-    ledger.api_keys.note_use("k1")
+    assert used_at(second) is None
+    assert used_at(ledger) == used_at(second) == first
     assert ledger.api_keys.write_uses() == 0
-    clock.now = first + MINUTE
     ledger.api_keys.note_use("k1")
     ledger.api_keys.note_use("gone")
     assert ledger.api_keys.write_uses() == 2

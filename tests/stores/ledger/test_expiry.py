@@ -11,14 +11,14 @@ HOUR = timedelta(hours=1)
 def test_short_lived_secrets_go_when_they_expire(ledger: Ledger, clock: SteppingClock) -> None:
     until = clock.now + HOUR
     ledger.tickets.keep("oauth_state", "hash", {}, until)
-    ledger.device_logins.start(DeviceLogin("device", "code", expires_at=until))
+    ledger.device_logins.start(DeviceLogin("device", "code", {}, 5, expires_at=until))
     ledger.people.create_password_reset(ANN, "token", until)
     assert ledger.people.prune_expired() == 0
     assert ledger.people.password_reset_user("token") is not None
     clock.now = until
     assert ledger.people.prune_expired() == 3
     ledger.tickets.keep("oauth_state", "hash", {}, until + HOUR)
-    ledger.device_logins.start(DeviceLogin("device", "code", expires_at=until + HOUR))
+    ledger.device_logins.start(DeviceLogin("device", "code", {}, 5, expires_at=until + HOUR))
 
 
 def test_a_replay_is_recognised_for_a_month_and_then_everything_goes(ledger: Ledger, clock: SteppingClock) -> None:

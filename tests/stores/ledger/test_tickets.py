@@ -13,7 +13,7 @@ MINUTE = timedelta(minutes=1)
 
 @pytest.fixture
 def device(ledger: Ledger, clock: SteppingClock) -> DeviceLogin:
-    login = DeviceLogin("device", "code", {"program": "engrain"}, expires_at=clock.now + 10 * MINUTE)
+    login = DeviceLogin("device", "code", {"program": "engrain"}, 5, expires_at=clock.now + 10 * MINUTE)
     ledger.device_logins.start(login)
     return login
 
@@ -36,7 +36,7 @@ def test_of_many_who_take_one_ticket_one_gets_it(ledger: Ledger, second: Ledger,
 
 
 def test_of_many_polls_at_once_one_gets_the_approval(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
-    login = DeviceLogin("device", "code", expires_at=clock.now + timedelta(days=36_500))
+    login = DeviceLogin("device", "code", {}, 5, expires_at=clock.now + timedelta(days=36_500))
     ledger.device_logins.start(login)
     ledger.device_logins.approve("code", ANN, ORG)
     answers = at_once(lambda n: (ledger, second)[n % 2].device_logins.enter("device", begun))
@@ -53,7 +53,7 @@ def begun(login: DeviceLogin) -> tuple[Session, AuditDraft]:
 
 def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:
     ledger.people.create_organization(organization("elsewhere", is_personal=False))
-    ledger.device_logins.start(DeviceLogin("device", "code", expires_at=clock.now + 10 * MINUTE))
+    ledger.device_logins.start(DeviceLogin("device", "code", {}, 5, expires_at=clock.now + 10 * MINUTE))
     ledger.device_logins.approve("code", ANN, "elsewhere")
     assert ledger.device_logins.enter("device", begun) == "access_denied"
     assert ledger.people.session("s-device") is None
