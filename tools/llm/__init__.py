@@ -2,6 +2,5 @@
 
 from tools.llm.building import build_language_model
 from tools.llm.model import LanguageModel, ModelFailed, ModelSpec, Naming
-from tools.llm.proposing import propose
 
-__all__ = ["LanguageModel", "ModelFailed", "ModelSpec", "Naming", "build_language_model", "propose"]
+__all__ = ["LanguageModel", "ModelFailed", "ModelSpec", "Naming", "build_language_model"]

@@ -10,10 +10,10 @@ from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
-from tools.llm import ModelFailed, propose
-from tools.llm.proposing import READ_LIMIT
+from tools.llm import ModelFailed
 from tools.records.receipts import capture_receipt, readable_by
 from tools.reflecting.duplicates import Statement, compare
+from tools.reflecting.proposing import READ_LIMIT, admit, propose
 from tools.reflecting.reflect_candidates import (
     ReflectionCandidate,
     ReflectionFinding,
@@ -26,7 +26,6 @@ from tools.reflecting.reflect_candidates import (
 from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
 from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
-from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn
 from tools.search.citations import cited
@@ -131,8 +130,7 @@ async def _extract(app: App, request: ReflectRequest) -> Extraction:
     except ModelFailed as failure:
         return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
     admitted = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
-    dropped: JsonObject = {flaw: count for flaw, count in admitted.dropped.items()}  # noqa: C416 - of other types
-    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": dropped}
+    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": {**admitted.dropped}}
     if proposals and not admitted.findings:
         log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
         return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
