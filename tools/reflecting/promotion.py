@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast, get_args
+from dataclasses import replace
+from typing import TypeVar, cast
 
 from pydantic import Field, JsonValue
 
@@ -16,7 +16,7 @@ from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
 from tools.records.entity_models import MutationReceipt
 from tools.records.linking import require_linkable
 from tools.records.receipts import capture_receipt
-from tools.reflecting.duplicates import OPPOSING, Comparison, compare
+from tools.reflecting.duplicates import compare
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
@@ -25,12 +25,9 @@ from tools.reflecting.promotion_policy import (
     InputScope,
     Outcome,
     PromoteRequest,
-    PromotionReason,
     Reviewed,
-    Standing,
     Threshold,
     consider,
-    exceptions_of,
 )
 from tools.reflecting.promotion_writing import (
     AUTO_PROMOTE,
@@ -99,7 +96,6 @@ class AutoReview(Reviewed):
     mutation_receipt: MutationReceipt | None = None
 
 
-SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
 Answer = TypeVar("Answer")
 AGAIN = 2
 
@@ -113,8 +109,7 @@ async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Pr
 
 
 def _promote(app: App, call: Call, request: PromoteRequest) -> Promotion:
-    known = judge(app, call.caller, request).known
-    return promotion_of(app, call, write_promotion(app, call, request, known), known)
+    return promotion_of(app, call, write_promotion(app, call, request, judge(app, call.caller, request).compared))
 
 
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
@@ -122,10 +117,10 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
 
     What `related_to` names is checked as a promotion would.
     """
-    judgement = judge(app, call.caller, request)
-    require_possible(app, call.caller, request, judgement)
-    write_note(app, call, PREVIEW, judgement.considered, judgement.known)
-    return preview_of(judgement)
+    considered = judge(app, call.caller, request)
+    require_possible(app, call.caller, request, considered)
+    write_note(app, call, PREVIEW, considered)
+    return preview_of(considered)
 
 
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
@@ -145,93 +140,70 @@ def again(reviewed: Callable[[], Answer]) -> Answer:
     return reviewed()
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    considered: Considered
-    known: Comparison
-
-    @property
-    def is_over(self) -> bool:
-        return self.considered.refusal in SETTLED
-
-    def exceptions(self, request: AutoReviewRequest) -> list[ExceptionReason]:
-        known = self.known
-        found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
-        if known.fault is not None:
-            stored = [each.get("kind") for each in self.considered.candidate.said.reflection_findings]
-            found |= {each for each in get_args(Standing) if each in stored}
-        return exceptions_of(self.considered, found, request.threshold)
-
-
-def judge(app: App, caller: Principal, request: PromoteRequest) -> Judgement:
+def judge(app: App, caller: Principal, request: PromoteRequest) -> Considered:
     considered = consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
-    if considered.refusal in (*SETTLED, "not_reflection_candidate"):
-        return Judgement(considered, Comparison())
+    if considered.is_over or considered.refusal == "not_reflection_candidate":
+        return considered
     key = considered.place.key if considered.place is not None else ""
-    (known,) = compare(app, caller, [considered.candidate.statement], key)
-    return Judgement(considered, known)
+    (compared,) = compare(app, caller, [considered.candidate.statement], key)
+    return replace(considered, compared=compared)
 
 
 def apply(
-    app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
+    app: App, call: Call, request: AutoReviewRequest, considered: Considered, *, has_audit: bool = True
 ) -> AutoReview:
-    considered, known = judgement.considered, judgement.known
-    if judgement.is_over:
-        return review_of(judgement, request, "skip")
-    exceptions = judgement.exceptions(request)
+    if considered.is_over:
+        return review_of(considered, request, "skip")
+    exceptions = considered.exceptions(request.threshold)
     if exceptions or request.dry_run:
         if not exceptions:
-            require_possible(app, call.caller, request, judgement)
+            require_possible(app, call.caller, request, considered)
         if has_audit:
             said: JsonObject = {"dry_run": request.dry_run}
             if exceptions:
                 said["exception_reasons"] = list[JsonValue](exceptions)
-            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, known, said)
-        return review_of(judgement, request, "exception" if exceptions else "auto_promote")
-    promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
-    found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
+            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, said)
+        return review_of(considered, request, "exception" if exceptions else "auto_promote")
+    promotion = promotion_of(app, call, write_promotion(app, call, request, considered.compared, AUTO_PROMOTE))
+    found = review_of(considered, request, "auto_promote" if promotion.success else "skip")
     changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
     return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
 
 
-def require_possible(app: App, caller: Principal, request: PromoteRequest, judgement: Judgement) -> None:
-    considered = judgement.considered
+def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
 
 
-def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> Promotion:
-    considered, entity, target = written.considered, written.entity, written.considered.target
-    candidate = considered.candidate
-    metadata = _metadata(considered, known)
+def promotion_of(app: App, call: Call, written: Written) -> Promotion:
+    considered, entity = written.considered, written.entity
+    candidate, described = considered.candidate, considered.described
     if written.unlinked:
-        metadata["unlinked_ids"] = list[JsonValue](written.unlinked)
+        described["metadata"]["unlinked_ids"] = list[JsonValue](written.unlinked)
     if entity is None:
         promoted_id = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
     else:
         promoted_id = entity.id if may_read(call.caller, entity.visibility) else None
-    place = entity or target
+    place = entity or considered.target
     return Promotion(
-        **considered.described,
+        **described,
         success=entity is not None,
         reason=considered.refusal or "promoted",
         review_state="promoted" if entity else candidate.memory.capture.review_state,
         promoted_id=promoted_id,
         memory_scope=cast("MemoryScope", place.memory_scope) if place else None,
         scope_key=place.scope_key if place else None,
-        metadata=metadata,
         mutation_receipt=capture_receipt(app, call, [candidate.id], [entity.id]) if entity else None,
     )
 
 
-def preview_of(judgement: Judgement) -> PromotionPreview:
-    considered = judgement.considered
-    candidate, target = considered.candidate, considered.target
-    metadata = _metadata(considered, judgement.known)
+def preview_of(considered: Considered) -> PromotionPreview:
+    candidate, target, described = considered.candidate, considered.target, considered.described
     if considered.place is not None:
-        metadata |= {"memory_scope": considered.place.memory_scope, "scope_key": considered.place.scope_key}
+        place = considered.place
+        described["metadata"] |= {"memory_scope": place.memory_scope, "scope_key": place.scope_key}
     return PromotionPreview(
-        **considered.described,
+        **described,
         allowed=considered.refusal is None,
         reason=considered.refusal or "promotion_preview_allowed",
         review_state=candidate.memory.capture.review_state,
@@ -239,50 +211,27 @@ def preview_of(judgement: Judgement) -> PromotionPreview:
         promote_to_scope_key=target.scope_key if target else None,
         input_scopes=list(considered.inputs),
         source_count=len(candidate.said.raw_source_ids),
-        metadata=metadata,
     )
 
 
-def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    preview, exceptions = preview_of(judgement), [] if outcome == "skip" else judgement.exceptions(request)
-    found: dict[str, Any] = {name: value for name, value in preview if name in AutoReview.model_fields}
-    if outcome == "exception":
-        found["reason"] = exceptions[0]
-    return AutoReview(
+def review_of(considered: Considered, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
+    preview, threshold = preview_of(considered), request.threshold
+    exceptions = [] if outcome == "skip" else considered.exceptions(threshold)
+    return AutoReview.of(
+        preview,
         outcome=outcome,
         recommended_action=_ACTIONS[outcome],
         applied=False,
         dry_run=request.dry_run,
+        reason=exceptions[0] if outcome == "exception" else preview.reason,
         exception_reasons=exceptions,
-        confidence=judgement.considered.candidate.said.confidence,
-        confidence_threshold=request.threshold,
+        confidence=considered.candidate.said.confidence,
+        confidence_threshold=threshold,
         preview=preview,
-        **found,
     )
 
 
 _ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip"}
-
-
-def _metadata(considered: Considered, known: Comparison) -> JsonObject:
-    candidate = considered.candidate
-    if candidate.memory.capture.candidate is None:
-        return {}
-    return {
-        "kind": candidate.said.kind,
-        "confidence": candidate.said.confidence,
-        "project": considered.project,
-        "domain": candidate.said.domain,
-        "findings": [
-            {
-                "kind": each.kind,
-                "target_source_id": each.entity.id,
-                "reason": each.reason,
-                "policy_reasons": [] if each.is_for_all else ["known_to_fewer_readers"],
-            }
-            for each in known.known
-        ],
-    }
 
 
 def _route(path: str, *errors: int) -> Route:

@@ -1,7 +1,7 @@
 """Promotion and archiving: one transaction with its audit entry."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -57,7 +57,7 @@ def write_promotion(
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is not None:
             tx.audit(noted(app, call, DENY, considered))
-            return Written(considered)
+            return Written(replace(considered, compared=compared))
         candidate = considered.candidate
         if action == AUTO_PROMOTE and is_overtaken(tx, caller, candidate.statement, compared):
             raise Overtaken(
@@ -76,7 +76,7 @@ def write_promotion(
         }
         tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
-    return Written(considered, entity, unlinked)
+    return Written(replace(considered, compared=compared), entity, unlinked)
 
 
 def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
@@ -91,13 +91,11 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
     return True
 
 
-def write_note(
-    app: App, call: Call, action: str, considered: Considered, compared: Comparison, said: JsonObject | None = None
-) -> None:
+def write_note(app: App, call: Call, action: str, considered: Considered, said: JsonObject | None = None) -> None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.audit(noted(app, call, action, considered, said=said))
-        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in considered.compared.known)])
 
 
 def noted(
