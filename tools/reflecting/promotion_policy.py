@@ -1,7 +1,7 @@
 """Candidates of reflection, and the policy of their promotion: scope, sources, objections."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self, cast, get_args
 
 from pydantic import BaseModel, Field
@@ -223,7 +223,7 @@ class Considered:
     project: str | None
     inputs: Sequence[InputScope]
     refusal: PromotionReason | None
-    compared: Comparison = field(default_factory=Comparison)
+    compared: Comparison
 
     @property
     def is_over(self) -> bool:
@@ -301,7 +301,7 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
     place = target if unwritable is None else None
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
-    return Considered(candidate, target, place, project, inputs, refusal)
+    return Considered(candidate, target, place, project, inputs, refusal, Comparison(candidate.statement))
 
 
 def _wanted(

@@ -18,7 +18,7 @@ from tools.records.entity_models import EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.storing import store_in
 from tools.records.trust import TrustState
-from tools.reflecting.duplicates import Comparison, Known, is_overtaken
+from tools.reflecting.duplicates import Comparison, Known, duplicates_since
 from tools.reflecting.promotion_policy import Candidate, Considered, EditedRequest, PromoteRequest, consider
 from tools.reflecting.reflect_keeping import SURFACE, contradictions
 
@@ -52,14 +52,14 @@ def write_promotion(
     """
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        considered = consider(caller, request, tx.memories.memory)
+        considered = replace(consider(caller, request, tx.memories.memory), compared=compared)
         # The stored answer is deleted with the records that it names.
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is not None:
             tx.audit(noted(app, call, DENY, considered))
-            return Written(replace(considered, compared=compared))
+            return Written(considered)
         candidate = considered.candidate
-        if action == AUTO_PROMOTE and is_overtaken(tx, caller, candidate.statement, compared):
+        if action == AUTO_PROMOTE and duplicates_since(tx, caller, compared, ""):
             raise Overtaken(
                 f"A duplicate of {candidate.id} was written during the review.",
                 remediation="Review the candidate again; you will see the duplicate in its findings.",
@@ -76,7 +76,7 @@ def write_promotion(
         }
         tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
-    return Written(replace(considered, compared=compared), entity, unlinked)
+    return Written(considered, entity, unlinked)
 
 
 def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:

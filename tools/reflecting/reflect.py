@@ -151,7 +151,7 @@ def _compared(
     compared = compare(app, call.caller, statements, place.key)
     setting = Setting(request, place, linked, app.clock(), str(said["method"]))
     fault = next((each.fault for each in compared if each.fault), None)
-    return Keeping(setting, findings, [each.known for each in compared]), fault
+    return Keeping(setting, findings, compared), fault
 
 
 def _pack(keeping: Keeping, stored: Stored, said: JsonObject) -> ReflectionPack:

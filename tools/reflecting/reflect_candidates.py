@@ -267,7 +267,7 @@ def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) 
     found = []
     for each in known:
         action, state = ADVICE[each.kind]
-        is_doubtful = each.kind == "duplicate" and not (each.is_for_all and each.is_certain)
+        is_doubtful = each.kind == "duplicate" and not each.is_settled
         found.append(
             ReflectionFinding.of(
                 each,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from pydantic import JsonValue
 
@@ -25,13 +24,11 @@ from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live_project
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
-from tools.reflecting.duplicates import OPPOSING, Known
+from tools.reflecting.duplicates import OPPOSING, Comparison, Known, duplicates_since
 from tools.reflecting.reflect_candidates import ReflectRequest, Setting, candidate
 from tools.reflecting.reflection.finding import Finding
 
 SURFACE = "reflect"
-LATELY = timedelta(minutes=1)
-"""Age up to which a record may be unindexed."""
 WAITING_LIMIT = 200
 
 
@@ -39,7 +36,11 @@ WAITING_LIMIT = 200
 class Keeping:
     setting: Setting
     findings: Sequence[Finding]
-    known: Sequence[Sequence[Known]]
+    compared: Sequence[Comparison]
+
+    @property
+    def known(self) -> list[Sequence[Known]]:
+        return [each.known for each in self.compared]
 
     @property
     def request(self) -> ReflectRequest:
@@ -143,7 +144,12 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
         for place, finding in enumerate(keeping.findings)
         if finding.content not in rejected and _is_to_be_written(keeping, place)
     ]
-    stored.record_ids = _just_written(tx, keeping, wanted)
+    stored.record_ids = {
+        place: known.entity.id
+        for place in wanted
+        for known in duplicates_since(tx, call.caller, keeping.compared[place], keeping.setting.place.key)
+        if known.is_settled
+    }
     new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored) for place in new]
     notes = stored.source
@@ -160,30 +166,11 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
 
-def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
-    found = {}
-    for place in places:
-        finding, kept = keeping.findings[place], keeping.setting.place
-        draft = EntityDraft(
-            id="",
-            entity_type=finding.kind,
-            name=finding.title,
-            content=finding.content[:CONTENT_LIMIT],
-            visibility=kept.key,
-            memory_scope=kept.memory_scope,
-        )
-        same = tx.records.same_entity(draft, since=tx.now - LATELY)
-        if same is not None:
-            found[place] = same.id
-    return found
-
-
 def _is_to_be_written(keeping: Keeping, place: int) -> bool:
     finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
     if finding.sensitivity_flags and for_others:
         return False
-    said = (known for known in keeping.known[place] if known.kind == "duplicate" and known.is_for_all)
-    return not any(known.is_certain for known in said)
+    return not any(known.is_settled for known in keeping.compared[place].known)
 
 
 def _fields(keeping: Keeping, place: int, stored: Stored) -> EntityFields:

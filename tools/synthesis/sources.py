@@ -50,13 +50,6 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
-    relation: str
-    around: str
-    is_outgoing: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Pack:
     section: Section
     sources: tuple[Source, ...]
@@ -71,9 +64,7 @@ class Pack:
         return [each.id for each in self.sources]
 
 
-def source_of(
-    entity: Entity, limit: int, *, item: PackItem | None = None, tie: Tie | None = None, is_pinned: bool = False
-) -> Source:
+def source_of(entity: Entity, limit: int, *, item: PackItem | None = None, is_pinned: bool = False) -> Source:
     """Make a source of a record; `limit` is the length of its preview."""
     text = plain(item.content if item is not None else entity.content or entity.description)
     is_redacted = bool(SECRETS & set(sensitivity_flags(f"{entity.name}\n{entity.description}\n{entity.content}")))
@@ -92,13 +83,10 @@ def source_of(
         status=status if isinstance(status, str) and entity.entity_type in WORK else "",
         changed_at=entity.updated_at,
         visibility=entity_key(entity.visibility),
-        relation=tie.relation if tie else None,
-        around=tie.around if tie else None,
-        is_outgoing=tie is None or tie.is_outgoing,
         is_pinned=is_pinned,
         is_redacted=is_redacted,
         claims=() if is_redacted else tuple(claims),
-        metadata=_metadata(entity, item, tie, is_pinned=is_pinned),
+        metadata=_metadata(entity, item, is_pinned=is_pinned),
     )
 
 
@@ -120,7 +108,7 @@ def _name(entity: Entity, item: PackItem | None) -> str:
     return entity.name or "Untitled"
 
 
-def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinned: bool) -> JsonObject:
+def _metadata(entity: Entity, item: PackItem | None, *, is_pinned: bool) -> JsonObject:
     shown: JsonObject = dict(item.metadata) if item is not None else {}
     if item is not None:
         shown |= {"facet": item.facet, "reason": item.reason}
@@ -128,6 +116,4 @@ def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinn
         if isinstance(value := entity.metadata.get(key), str):
             shown.setdefault(key, value)
     shown |= {"project_id": entity.project_id} if entity.project_id else {}
-    if tie is not None:
-        shown |= {"related_to": tie.around, "direction": "outgoing" if tie.is_outgoing else "incoming"}
     return shown | ({"pinned": True} if is_pinned else {})
