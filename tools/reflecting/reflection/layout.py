@@ -91,6 +91,7 @@ _HEADING_LIMIT = 60
 _FENCE = re.compile(r"[ \t]{0,12}(```|~~~)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?=\S)")
 _UNDERLINE = re.compile(r"[ \t]*([=\-~^#*_])\1{2,}[ \t]*$")
+_QUOTE = re.compile(r"[ \t]{0,3}(?:>[ \t]?){1,6}")
 _BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•‣◦·▪–—]|->|=>|→)[ \t]+(?=\S)")
 _NUMBER = re.compile(r"[ \t]{0,40}(?:\d{1,3}|[a-z])[.)][ \t]+(?=\S)")
 _CHECKBOX = re.compile(r"(?:\[([ xX\-~])\]|([☐☑✅✔☒]))[ \t]*")
@@ -292,6 +293,8 @@ def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _read_text(reader: _Reader, start: int, end: int) -> None:
     notes = reader.notes
     at, checked, context = start, None, reader.context
+    quote = _QUOTE.match(notes, at, end)
+    at = quote.end() if quote else at
     ordered = _NUMBER.match(notes, at, end)
     mark = ordered or _BULLET.match(notes, at, end)
     at = mark.end() if mark else at
@@ -301,7 +304,7 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
     time = _TIME.match(notes, at, end)
     at = time.end() if time else at
     first, last = _stripped(notes, at, end)
-    is_plain = not (mark or box or time)
+    is_plain = not (mark or box or time or quote)
     continues = start in reader.wrapped or (reader.is_open and notes[start] in " \t")
     leads = first < last and notes[last - 1] == ":"
     if is_plain and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:

@@ -10,8 +10,8 @@ def texts(notes: str) -> list[str]:
 
 
 def test_marks_of_lists_and_times_are_no_text() -> None:
-    notes = "- one\n* [ ] two\n3) three\n[10:31] four\n09:14 UTC five\n→ six"
-    assert texts(notes) == ["one", "two", "three", "four", "five", "six"]
+    notes = "- one\n* [ ] two\n3) three\n[10:31] four\n> five\n09:14 UTC six\n→ seven"
+    assert texts(notes) == ["one", "two", "three", "four", "five", "six", "seven"]
 
 
 def test_code_logs_and_stack_traces_are_no_text() -> None:
