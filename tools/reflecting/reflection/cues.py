@@ -117,20 +117,13 @@ class Row:
         return [" ".join(each.split()) for each in phrases.split(";")]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    row: Row
-    start: int
-    end: int
-
-
-def hits(masked: str, words: list[str]) -> Iterator[Hit]:
+def hits(masked: str, words: list[str]) -> Iterator[tuple[Row, int, int]]:
     by_word = _by_word()
     for word in dict.fromkeys(words):
         for row, pattern in by_word.get(word, ()):
             match = pattern.search(masked)
             if match:
-                yield Hit(row, match.start(), match.end())
+                yield row, *match.span()
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from tools.reflecting.reflection.words import (
     IMPERATIVES,
     NOTHING,
     PEOPLE_DO,
+    REJECTED,
     Announced,
     announced,
     day_of,
@@ -95,7 +96,7 @@ def _in_block(block: Block, notes: str) -> Iterator[Finding]:
         if verdict:
             kind, reason, confidence = verdict
             place = block.start + start, block.start + end
-            yield finding(notes, kind, place, reason, confidence, is_rejected=block.is_rejected)
+            yield finding(notes, kind, place, reason, confidence, is_rejected=block.context == REJECTED)
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
@@ -191,7 +192,7 @@ def _announced(statement: _Statement, *, first: bool) -> Iterator[_Vote]:
         yield _Vote("plan", FAIR, "A day or month announces it.", CEILINGS["plan"])
     if block.checked is False and first:
         yield _Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"])
-    context = block.context
+    context = announced(block.context)
     if context and context != "mute" and not label and (block.item or context not in ("procedure", "artifact")):
         strength = _ITEM_UNDER_HEADING if block.item and first else _PROSE_UNDER_HEADING
         reason = f"It stands under a heading that announces {_a(context)}."
@@ -203,7 +204,7 @@ def _owned(statement: _Statement) -> Iterator[_Vote]:
     if not match or (match[1] or match[2]).lower() in _NO_OWNERS:
         return
     name, link, verb = match[1] or match[2], match[3].strip(), match[4]
-    expected = statement.block.context in ("task", "decision", "plan") or statement.label in ("task", "plan")
+    expected = announced(statement.block.context) in ("task", "decision", "plan") or statement.label in ("task", "plan")
     does = {verb.removesuffix("s"), verb.removesuffix("es")} & IMPERATIVES or verb == "will"
     if verb in IMPERATIVES and link:
         strength = _EXPECTED_OWNER if expected else FAIR if link == "will" else CLEAR
@@ -218,11 +219,9 @@ def _owned(statement: _Statement) -> Iterator[_Vote]:
 
 def _cued(statement: _Statement) -> Iterator[_Vote]:
     quoted = quotations(statement.text)
-    for hit in hits(statement.masked, statement.words):
-        row = hit.row
-        words = statement.text[hit.start : hit.end]
-        is_quoted = any(start <= hit.start and hit.end <= end for start, end in quoted)
-        reason = f"“{one_line(words, _SHOWN)}” {row.says}."
+    for row, first, last in hits(statement.masked, statement.words):
+        is_quoted = any(start <= first and last <= end for start, end in quoted)
+        reason = f"“{one_line(statement.text[first:last], _SHOWN)}” {row.says}."
         yield _Vote(row.kind, row.strength * (0.5 if is_quoted else 1.0), reason, CUED[row.kind])
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from tools.reflecting.reflection.finding import word_set
-from tools.reflecting.reflection.words import REJECTED, TITLES, Announced, Context, announced, heading_context
+from tools.reflecting.reflection.words import TITLES, Context, heading_context
 
 ABBREVIATIONS = word_set(
     """
@@ -126,12 +126,11 @@ class Block:
 
     start: int
     end: int
-    context: Announced | None = None
+    context: Context | None = None
     item: bool = False
     ordered: bool = False
     checked: bool | None = None
     leads: bool = False
-    is_rejected: bool = False
 
 
 @dataclass(slots=True)
@@ -278,7 +277,7 @@ def _read_row(reader: _Reader, start: int, end: int, following: tuple[int, int])
         column = reader.columns[number] if number < len(reader.columns) else None
         if first < last:
             told = column or (reader.context if number == 0 else None)
-            reader.blocks.append(Block(first, last, announced(told), item=True, is_rejected=told == REJECTED))
+            reader.blocks.append(Block(first, last, told, item=True))
 
 
 def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -292,7 +291,7 @@ def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _read_text(reader: _Reader, start: int, end: int) -> None:
     notes = reader.notes
-    at, checked, context = start, None, reader.context
+    at, checked = start, None
     quote = _QUOTE.match(notes, at, end)
     at = quote.end() if quote else at
     ordered = _NUMBER.match(notes, at, end)
@@ -310,10 +309,7 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
     if is_plain and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:
         reader.blocks[-1] = replace(reader.blocks[-1], end=last, leads=leads)
     elif first < last:
-        is_item, is_rejected = bool(mark or box), context == REJECTED
-        reader.blocks.append(
-            Block(first, last, announced(context), is_item, bool(ordered), checked, leads, is_rejected)
-        )
+        reader.blocks.append(Block(first, last, reader.context, bool(mark or box), bool(ordered), checked, leads))
     reader.is_open = True
 
 
