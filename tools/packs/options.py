@@ -8,8 +8,7 @@ from operator import attrgetter
 from stores.records import Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest
-from tools.packs.facets import Facet, types_of
-from tools.packs.selection import GONE, STRONG, Option
+from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
 from tools.records.entity_types import ENTITY_TYPES
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan

@@ -13,7 +13,7 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Result, Route, mutation
 from tools.records.entity_models import Label
-from tools.reflecting.promotion import EVENTS, AutoReviewRequest, again, apply, judge, review_of
+from tools.reflecting.promotion import EVENTS, AutoReviewRequest, again, apply, judge, review_of, write_archive
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
@@ -26,7 +26,6 @@ from tools.reflecting.promotion_policy import (
     Threshold,
     archivable,
 )
-from tools.reflecting.promotion_writing import write_archive
 
 
 class DrainRequest(PromotionFields):

@@ -20,12 +20,10 @@ from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
 from tools.packs.context_related import READ, STRUCTURE, in_force, related_items
-from tools.packs.facets import LIMITS, Facet, types_of
-from tools.packs.selection import DONE, GONE, Option
+from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
 from tools.synthesis.keeping import GENERATED, generated_among, is_generated
 from tools.synthesis.models import PlanRequest
-from tools.synthesis.outline import Section
-from tools.synthesis.sources import WORK, Pack, Source, facet_of, shown_name, source_of
+from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
 QUERY_LIMIT = 4_000

@@ -19,8 +19,7 @@ from tools.memory.memories import memory_draft
 from tools.records.derivation import LINK
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.synthesis.models import Artifact, DraftRequest
-from tools.synthesis.outline import run_id
-from tools.synthesis.sources import Source
+from tools.synthesis.outline import Source, run_id
 
 SURFACE = "synthesis"
 GENERATED = ":generated"

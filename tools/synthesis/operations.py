@@ -25,8 +25,7 @@ from tools.synthesis.models import (
     SynthesisDraft,
     SynthesisRun,
 )
-from tools.synthesis.outline import run_id, sections_of, title_of
-from tools.synthesis.sources import Pack
+from tools.synthesis.outline import Pack, run_id, sections_of, title_of
 from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload

@@ -9,7 +9,7 @@ from tools.packs.facets import Facet
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
-from tools.synthesis.sources import Pack, Source
+from tools.synthesis.outline import Pack, Source
 from tools.synthesis.templates import Extent
 from tools.text.plain import one_line
 

@@ -9,8 +9,7 @@ from stores.records import JsonObject
 from tools.packs.facets import SHELVES
 from tools.records.trust import trust_of
 from tools.synthesis.models import Gap, PlanRequest, Verification
-from tools.synthesis.outline import title_of
-from tools.synthesis.sources import Pack, Source
+from tools.synthesis.outline import Pack, Source, title_of
 from tools.synthesis.statements import Statement, Told
 from tools.text.inline import inert
 

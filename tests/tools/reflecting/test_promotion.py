@@ -11,8 +11,8 @@ from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
+from tools.reflecting.promotion import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
 from tools.reflecting.promotion_policy import ExceptionReason, InputScope, PromotionReason, archivable, target_objection
-from tools.reflecting.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
 from tools.reflecting.reflection.finding import KINDS
 
 pytestmark = pytest.mark.anyio
