@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, sele
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, sound
-from stores.ledger.encoding import key_of, to_micros
+from stores.ledger.encoding import to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
@@ -171,20 +171,6 @@ class EntityWrites(Writes):
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
         rows = unpacked(self._run(_outlines_by_ids, self._here | {"ids": json_list(entity_ids)}).first())
         return {row[0]: Outline._make(row) for row in rows}
-
-    def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
-        """Return the first equal entity since a time: type, name, content, visibility."""
-        same = equal_to(
-            _table,
-            organization_id=self.organization_id,
-            name_key=key_of(draft.name),
-            type_key=key_of(draft.entity_type),
-            visibility=draft.visibility,
-            content=draft.content,
-        )
-        statement = select(*entity_columns(_table)).where(*same, _table.c.created_at >= to_micros(since))
-        found = self._connection.execute(statement.order_by(_table.c.created_at, _table.c.id).limit(1))
-        return next(iter(sound(found, to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         return self.create_entities([(draft, fields)])[0]

@@ -28,7 +28,7 @@ from tools.entities.entities import entities_made, entity_views
 from tools.experience.keeping import erase_made
 from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
-from tools.packs.selection import GONE
+from tools.packs.facets import GONE
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name

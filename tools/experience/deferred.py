@@ -14,7 +14,7 @@ from stores.ledger import Transaction
 from stores.records import JsonObject
 from tools.experience import keeping
 from tools.experience.keeping import EVIDENCE, OUTLINE, REVISION, Place, Revision, memory_id_of, place_of
-from tools.experience.notes import notes
+from tools.experience.projections import notes
 from tools.experience.publishing import DISTILL, EMBED, bound_memory
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.projects import require_live

@@ -1,14 +1,27 @@
-"""Interface of a language model: instructions and text in, an object out."""
+"""Language models: how one is chosen, and how it is asked."""
 
+import importlib
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import BaseModel
+import anyio
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from stores.errors import InvalidSetting
+from tools.runtime.threads import in_thread
+
+if TYPE_CHECKING:
+    from pydantic_ai.models import Model
 
 Provider = Literal["openai", "anthropic", "google", "ollama"]
 Why = Literal["timeout", "unreachable", "refused", "bad_answer"]
 A = TypeVar("A", bound=BaseModel)
 LIBRARY = "pydantic_ai"
+"""Needs the extra `llm`; imported late."""
 
 
 class ModelFailed(Exception):
@@ -40,15 +53,47 @@ class Naming:
     base_url: str = "ENGRAIN_LLM_BASE_URL"
 
 
-class LanguageModel(Protocol):
-    """Safe for concurrent tasks."""
+ADAPTERS: Mapping[Provider, str] = {
+    "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
+}  # fmt: skip
+QUIET_S = 30.0
+ANSWER_TOKENS = 8_000
+REQUESTS = 2
+SERVERS: Mapping[Provider, str | None] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "google": None,
+    "ollama": "http://127.0.0.1:11434/v1",
+}
+CLASSES: Mapping[Provider, tuple[str, str, str]] = {
+    "openai": ("OpenAIChatModel", "OpenAIProvider", "NativeOutput"),
+    "anthropic": ("AnthropicModel", "AnthropicProvider", "ToolOutput"),
+    "google": ("GoogleModel", "GoogleProvider", "NativeOutput"),
+    "ollama": ("OllamaModel", "OllamaProvider", "PromptedOutput"),
+}
+"""Names of the model, its provider and its output mode in the library."""
+NO_KEY = "none"
+"""Sent without a key: the library would send one from the environment to any server."""
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+log = structlog.get_logger("llm")
+
+
+class LanguageModel:
+    """A model: instructions and text in, an object out. Safe for concurrent tasks."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self._spec = spec
+        self._quiet_until = 0.0
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        return self._spec.name
 
     def load(self) -> None:
         """Import the library, which takes seconds; else the first question does."""
-        ...
+        importlib.import_module("httpx2")
+        importlib.import_module(f"{LIBRARY}.models.{self._spec.provider}")
 
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
         """Return the answer, within the time limit, retries included.
@@ -56,4 +101,105 @@ class LanguageModel(Protocol):
         Raises:
             ModelFailed: No usable answer.
         """
-        ...
+        if time.monotonic() < self._quiet_until:
+            raise ModelFailed("unreachable")
+        # Outside of the time limit: the first import takes seconds.
+        await in_thread(self.load)
+        try:
+            with anyio.fail_after(self._spec.timeout_s):
+                return await self._asked(instructions, text, answer)
+        except TimeoutError:
+            raise self._failed("timeout", f"no answer within {self._spec.timeout_s:.3g} s") from None
+        except ModelFailed as failure:
+            raise self._failed(failure.why, str(failure.__cause__)) from None
+
+    def _failed(self, why: Why, detail: str) -> ModelFailed:
+        if why in ("timeout", "unreachable"):
+            self._quiet_until = time.monotonic() + QUIET_S
+        key = self._spec.api_key
+        # Remove the key before cutting, or its beginning could be left.
+        detail = " ".join((detail.replace(key, "***") if key else detail).split())[:300]
+        log.warning("language_model_failed", model=self.name, why=why, detail=detail)
+        return ModelFailed(why, detail)
+
+    async def _asked(self, instructions: str, text: str, answer: type[A]) -> A:
+        import httpx2  # noqa: PLC0415 - a start without a model saves it
+        from pydantic_ai import Agent, UsageLimits  # noqa: PLC0415 - an extra, and seconds to import
+        from pydantic_ai.exceptions import (  # noqa: PLC0415 - as above
+            AgentRunError,
+            ModelConnectionError,
+            ModelRequestRejectedError,
+            ModelServerError,
+            ModelTimeoutError,
+            UserError,
+        )
+
+        base = self._spec.base_url or SERVERS[self._spec.provider]
+        # A proxy or redirect would carry notes and key elsewhere.
+        is_remote = httpx2.URL(base or "").host not in _LOOPBACK
+        timeout_s = self._spec.timeout_s
+        async with httpx2.AsyncClient(timeout=timeout_s, trust_env=is_remote, follow_redirects=False) as http:
+            model, output = _built(self._spec, base, http, answer)
+            agent: Agent[None, Any] = Agent(
+                model,
+                name="engrain",
+                output_type=output,
+                instructions=instructions,
+                retries=REQUESTS - 1,
+                model_settings={"temperature": 0.0, "max_tokens": ANSWER_TOKENS},
+            )
+            try:
+                run = await agent.run(text, usage_limits=UsageLimits(request_limit=REQUESTS))
+            except ModelTimeoutError as error:
+                raise ModelFailed("timeout") from error
+            except (ModelConnectionError, ModelServerError, httpx2.HTTPError) as error:
+                raise ModelFailed("unreachable") from error
+            except (ModelRequestRejectedError, UserError) as error:
+                raise ModelFailed("refused") from error
+            except (AgentRunError, ValidationError, ValueError) as error:
+                raise ModelFailed("bad_answer") from error
+        return answer.model_validate(run.output)
+
+
+def _built(spec: ModelSpec, base: str | None, http: object, answer: type[Any]) -> tuple["Model[Any]", Any]:
+    model, provider, output = CLASSES[spec.provider]
+    if spec.provider == "ollama" and base is not None:
+        base = f"{base.rstrip('/').removesuffix('/v1')}/v1"
+    if spec.provider == "openai" and spec.base_url is not None:
+        # Few servers of this protocol enforce a schema, and some refuse one.
+        output = "PromptedOutput"
+    library, models, providers = (
+        importlib.import_module(name)
+        for name in (LIBRARY, f"{LIBRARY}.models.{spec.provider}", f"{LIBRARY}.providers.{spec.provider}")
+    )
+    server = getattr(providers, provider)(base_url=base, api_key=spec.api_key or NO_KEY, http_client=http)
+    return getattr(models, model)(spec.model, provider=server), getattr(library, output)(answer)
+
+
+def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -> LanguageModel | None:
+    """Return the configured model, not yet imported, or None.
+
+    Raises:
+        InvalidSetting: The library is not installed, or a hosted provider has no key.
+    """
+    if spec is None:
+        return None
+    naming = naming or Naming()
+    if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider]))):
+        raise InvalidSetting(
+            f"{naming.provider} is set, and the library for language models is not installed.",
+            remediation=f"Install engrain with its extra: pip install 'engrain[llm]'. Or unset {naming.provider}.",
+        )
+    if spec.provider != "ollama" and spec.base_url is None and spec.api_key is None:
+        raise InvalidSetting(
+            f"{naming.api_key} is needed with {naming.provider}={spec.provider}.",
+            remediation=f"Set the key, or {naming.base_url} to a server that needs none.",
+        )
+    return LanguageModel(spec)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False

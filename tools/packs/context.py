@@ -11,7 +11,7 @@ from stores.exposures import Shown
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
-from tools.experience.notes import OPERATIONAL_NOTE
+from tools.experience.projections import OPERATIONAL_NOTE
 from tools.frame.operation import Call, Operation, Route, Tool
 from tools.packs.context_models import (
     ContextPack,
@@ -22,15 +22,24 @@ from tools.packs.context_models import (
     PackSection,
     Quality,
     RelatedItem,
-    UsageExposure,
 )
 from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
-from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
+from tools.packs.facets import (
+    DOUBTFUL,
+    GONE,
+    LIMITS,
+    SHELVES,
+    UNRELATED,
+    Chosen,
+    Facet,
+    Option,
+    relevant,
+    select,
+    types_of,
+)
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
-from tools.packs.options import also_known, nearest, options_of
-from tools.packs.reasons import reason
-from tools.packs.selection import DOUBTFUL, GONE, UNRELATED, Chosen, Option, relevant, select
+from tools.packs.options import also_known, nearest, options_of, reason
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
@@ -167,9 +176,7 @@ def withheld(
     return [len(select(options, facets, most)) for facets in parts]
 
 
-def _exposed(
-    app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
-) -> dict[str, UsageExposure]:
+def _exposed(app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found) -> JsonObject:
     if not request.record_exposure:
         return {}
     shown = [
@@ -177,7 +184,7 @@ def _exposed(
         for place, item in enumerate(items, start=1)
     ]
     recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
-    return {"usage_exposure": UsageExposure.model_validate(recorded)} if recorded else {}
+    return {"usage_exposure": recorded} if recorded else {}
 
 
 def _query(request: ContextRequest) -> str:

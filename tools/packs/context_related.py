@@ -9,7 +9,7 @@ from stores.ledger.links import Link
 from stores.records import Entity
 from tools.app import App
 from tools.packs.context_models import RelatedItem
-from tools.packs.selection import GONE, Option
+from tools.packs.facets import GONE, Option
 from tools.text.plain import one_line
 
 READ = 12

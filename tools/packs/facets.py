@@ -1,4 +1,4 @@
-"""Facets of a context pack: by intent, by entity type, and sizes by layer."""
+"""Facets of a context pack, by intent, entity type and layer, and the choice of its records. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,3 +71,90 @@ def types_of(facets: Iterable[Facet]) -> frozenset[str]:
 
 def most_each(limit: int, facets: Sequence[Facet]) -> int:
     return max(FEWEST_EACH, min(ceil(limit / len(facets)), MOST_EACH))
+
+
+GONE = frozenset({"archived", "retired", "superseded"})
+DONE = frozenset({"done", "completed"})
+UNVERIFIED = "unverified"
+"""Status of a procedure that was reported only: no evidence of success."""
+LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
+"""Least cosines to the goal, as measured in `docs/experiments/packs.md`.
+
+Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
+"""
+DOUBTFUL, UNRELATED, STRONG = 0.3, 0.2, 0.5
+"""Cosines: below the first nothing is about the goal, below the second the nearest few stay, from the third it is."""
+LEAST_SHARE = 0.5
+UNDER_WAY = 0.5
+"""Least weight of current work; no record that it leads weighs more."""
+WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    id: str
+    entity_type: str
+    status: str
+    score: float
+    nearness: float = 1.0
+    """Cosine to the goal; 1 if found by other evidence."""
+    shares_words: bool = True
+    is_under_way: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        return self.status in DONE and self.entity_type in SHELVES["active_work"].types
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    option: Option
+    facet: Facet
+
+
+def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
+    found = [option for option in options if option.score > 0]
+    best = max((option.nearness for option in found), default=0.0)
+    least = min(LEAST_NEAR[layer], LEAST_SHARE * best)
+    nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
+    wordless = 0.0 if layer == "deep_search" else min(WORDLESS_MOST, WORDLESS_SHARE * nearest)
+    return [option for option in found if option.nearness >= (least if option.shares_words else max(least, wordless))]
+
+
+def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
+    """Choose at most `limit` records, most useful first, by score.
+
+    The best of a facet counts double, so that facets survive a cut, but none of them hides a stronger record.
+    """
+    shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
+    room = most_each(limit, facets)
+    open_ = list(facets)
+    for option in sorted(options, key=lambda each: (not each.is_under_way, -each.score)):
+        facet = next((each for each in open_ if takes(each, option)), None)
+        if facet is not None:
+            shelved[facet].append(option)
+            if len(shelved[facet]) == room:
+                open_.remove(facet)
+        if not open_:
+            break
+    weighed = [
+        (_weight(option, is_first=not place), Chosen(option, facet))
+        for facet, found in shelved.items()
+        for place, option in enumerate(found)
+    ]
+    return [chosen for _, chosen in sorted(weighed, key=lambda each: -each[0])][:limit]
+
+
+def takes(facet: Facet, option: Option) -> bool:
+    if option.status in GONE:
+        return False
+    if option.is_done:
+        return facet == "prior_art"
+    if option.status == UNVERIFIED and facet == "verification":
+        return False
+    return facet != "prior_art" and option.entity_type in SHELVES[facet].types
+
+
+def _weight(option: Option, *, is_first: bool) -> float:
+    weight = option.score if is_first else option.score / 2
+    return max(weight, UNDER_WAY) if option.is_under_way else weight

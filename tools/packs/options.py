@@ -1,4 +1,4 @@
-"""Options of a pack, and strong hits besides."""
+"""Options of a pack, strong hits besides, and why each item is in it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,17 +8,23 @@ from operator import attrgetter
 from stores.records import Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest
-from tools.packs.facets import types_of
-from tools.packs.selection import GONE, STRONG, Option
+from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
 from tools.records.entity_types import ENTITY_TYPES
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
-from tools.retrieval.ranking import Candidate, Ranking
+from tools.retrieval.ranking import HELD_WHOLLY, Candidate, Ranking
 from tools.search.distinct import words_of
 
 MOST = 3
 """Most records of what is also known."""
 ALL_WORDS = 0.999
+NEAR, AKIN = 0.5, 0.3
+"""Cosines of the built-in model; unrelated texts stay below the second."""
+UNDER_WAY = {
+    "doing": "The project is at work on it",
+    "blocked": "It is work of the project that is blocked",
+    "review": "It is work of the project that waits for review",
+}
 
 
 def options_of(request: ContextRequest, ranking: Ranking, leading: set[str]) -> Iterable[Option]:
@@ -68,3 +74,27 @@ def also_known(
         told.add(words_of(entity))
         known.append(AlsoKnown.of(entity, type=entity.entity_type, score=each.score))
     return known[:MOST]
+
+
+def reason(found: Candidate | None, facet: Facet, *, status: str = "", is_under_way: bool = False) -> str:
+    """Say in a sentence why an item is in a pack; `found` is None if only current work led to it."""
+    evidence = _evidence(found) if found is not None else ""
+    if is_under_way:
+        said = UNDER_WAY.get(status, UNDER_WAY["doing"])
+        return f"{said}, and it {evidence}." if evidence else f"{said}."
+    evidence = evidence or "is among the nearest records of its kind, though not near to the goal"
+    return f"It was done before and {evidence}." if facet == "prior_art" else f"It {evidence}."
+
+
+def _evidence(found: Candidate) -> str:
+    words, meaning = "", ""
+    if "lexical" in found.ranks and found.coverage > 0:
+        words = "holds most of the goal's words" if found.coverage >= 0.5 else "shares words with the goal"
+        words = "holds every word of the goal" if found.coverage >= HELD_WHOLLY else words
+    if found.cosine is not None and found.cosine >= AKIN:
+        meaning = "near" if found.cosine >= NEAR else "akin"
+    if meaning:
+        return f"{words} and is {meaning} to it in meaning" if words else f"is {meaning} to the goal in meaning"
+    if not words and found.matches_dates:
+        return "is of the days that the goal names"
+    return words or ("is linked to a record that matches the goal" if "graph" in found.ranks else "")

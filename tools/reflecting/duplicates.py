@@ -75,13 +75,20 @@ class Known:
     def is_certain(self) -> bool:
         return self.confidence >= CERTAIN
 
+    @property
+    def is_settled(self) -> bool:
+        """True if the new record is not to be kept: all its readers know the same."""
+        return self.kind == "duplicate" and self.is_for_all and self.is_certain
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    statement: Statement
     known: Sequence[Known] = ()
     fault: str | None = None
     """Reason why the lexical index failed."""
     sequence: int = 0
+    """Place in the feed up to which records were compared."""
 
 
 def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
@@ -91,7 +98,8 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
     """
     organization, now = caller.organization_id, app.clock()
     sequence = app.ledger.feed.head(organization).sequence
-    app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S)
+    if app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S):
+        sequence = 0
     found = []
     for statement in statements:
         plan = _plan(caller, statement, now)
@@ -100,16 +108,19 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
         read = app.ledger.records.entities(organization, ids)
         near = [read[each] for each in ids if each in read]
         records = [each for each in near if matches(each, plan.filter) and _concerns(each, statement)]
-        found.append(
-            Comparison(_known(app, caller, statement, records, visibility), ranking.degraded.get("lexical"), sequence)
-        )
+        known = _known(app, caller, statement, records, visibility)
+        found.append(Comparison(statement, known, ranking.degraded.get("lexical"), sequence))
     return found
 
 
-def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
+def duplicates_since(tx: Transaction, caller: Principal, compared: Comparison, visibility: str) -> list[Known]:
+    """Return the duplicates written since a comparison, the latest 200 records at most."""
+    statement = compared.statement
     ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
     records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
-    return bool(_same(statement, records, [_text(each, statement) for each in records]))
+    texts = [_text(each, statement) for each in records]
+    found = [_repeated(records[each.index], each.similarity) for each in _same(statement, records, texts)]
+    return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
 
 
 def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:

@@ -1,47 +1,43 @@
-"""Promotion of reflection candidates, reviewed or automatic."""
+"""Promotion of reflection candidates, reviewed or automatic; each is one transaction with its audit entry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar, cast, get_args
+from dataclasses import replace
+from typing import TypeVar, cast
 
 from pydantic import Field, JsonValue
 
-from auth.policy import MemoryScope, may_read
+from auth.policy import MemoryScope, may_reach, may_read
 from auth.principal import Principal
-from stores.records import JsonObject
+from stores.errors import Conflict
+from stores.ledger import AuditDraft, Transaction
+from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made
+from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
-from tools.records.entity_models import MutationReceipt
-from tools.records.linking import require_linkable
+from tools.memory.captures import settle
+from tools.records.entity_models import EntityFields, MutationReceipt
+from tools.records.linking import Link, record, related, require_linkable
 from tools.records.receipts import capture_receipt
-from tools.reflecting.duplicates import OPPOSING, Comparison, compare
+from tools.records.storing import store_in
+from tools.records.trust import TrustState
+from tools.reflecting.duplicates import Comparison, Known, compare, duplicates_since
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
+    Candidate,
     Considered,
+    EditedRequest,
     ExceptionReason,
     InputScope,
     Outcome,
     PromoteRequest,
-    PromotionReason,
     Reviewed,
-    Standing,
     Threshold,
     consider,
-    exceptions_of,
 )
-from tools.reflecting.promotion_writing import (
-    AUTO_PROMOTE,
-    AUTO_REVIEW,
-    DENY,
-    PREVIEW,
-    Overtaken,
-    Written,
-    write_note,
-    write_promotion,
-)
+from tools.reflecting.reflect_keeping import SURFACE, contradictions
 from tools.runtime.threads import in_thread
 
 
@@ -99,7 +95,15 @@ class AutoReview(Reviewed):
     mutation_receipt: MutationReceipt | None = None
 
 
-SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
+class Overtaken(Conflict):
+    """A duplicate was written during the review."""
+
+
+SPACES = ("shared", "delegated")
+"""Scopes that entities only inherit from their sources."""
+PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
+AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
+AUTO_ARCHIVE = "memory.reflect.auto_archive"
 Answer = TypeVar("Answer")
 AGAIN = 2
 
@@ -113,8 +117,7 @@ async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Pr
 
 
 def _promote(app: App, call: Call, request: PromoteRequest) -> Promotion:
-    known = judge(app, call.caller, request).known
-    return promotion_of(app, call, write_promotion(app, call, request, known), known)
+    return write_promotion(app, call, request, judge(app, call.caller, request).compared)
 
 
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
@@ -122,10 +125,10 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
 
     What `related_to` names is checked as a promotion would.
     """
-    judgement = judge(app, call.caller, request)
-    require_possible(app, call.caller, request, judgement)
-    write_note(app, call, PREVIEW, judgement.considered, judgement.known)
-    return preview_of(judgement)
+    considered = judge(app, call.caller, request)
+    require_possible(app, call.caller, request, considered)
+    write_note(app, call, PREVIEW, considered)
+    return preview_of(considered)
 
 
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
@@ -145,93 +148,71 @@ def again(reviewed: Callable[[], Answer]) -> Answer:
     return reviewed()
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    considered: Considered
-    known: Comparison
-
-    @property
-    def is_over(self) -> bool:
-        return self.considered.refusal in SETTLED
-
-    def exceptions(self, request: AutoReviewRequest) -> list[ExceptionReason]:
-        known = self.known
-        found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
-        if known.fault is not None:
-            stored = [each.get("kind") for each in self.considered.candidate.said.reflection_findings]
-            found |= {each for each in get_args(Standing) if each in stored}
-        return exceptions_of(self.considered, found, request.threshold)
-
-
-def judge(app: App, caller: Principal, request: PromoteRequest) -> Judgement:
+def judge(app: App, caller: Principal, request: PromoteRequest) -> Considered:
     considered = consider(caller, request, lambda each: app.ledger.memories.memory(caller.organization_id, each))
-    if considered.refusal in (*SETTLED, "not_reflection_candidate"):
-        return Judgement(considered, Comparison())
+    if considered.is_over or considered.refusal == "not_reflection_candidate":
+        return considered
     key = considered.place.key if considered.place is not None else ""
-    (known,) = compare(app, caller, [considered.candidate.statement], key)
-    return Judgement(considered, known)
+    (compared,) = compare(app, caller, [considered.candidate.statement], key)
+    return replace(considered, compared=compared)
 
 
 def apply(
-    app: App, call: Call, request: AutoReviewRequest, judgement: Judgement, *, has_audit: bool = True
+    app: App, call: Call, request: AutoReviewRequest, considered: Considered, *, has_audit: bool = True
 ) -> AutoReview:
-    considered, known = judgement.considered, judgement.known
-    if judgement.is_over:
-        return review_of(judgement, request, "skip")
-    exceptions = judgement.exceptions(request)
+    if considered.is_over:
+        return review_of(considered, request, "skip")
+    exceptions = considered.exceptions(request.threshold)
     if exceptions or request.dry_run:
         if not exceptions:
-            require_possible(app, call.caller, request, judgement)
+            require_possible(app, call.caller, request, considered)
         if has_audit:
             said: JsonObject = {"dry_run": request.dry_run}
             if exceptions:
                 said["exception_reasons"] = list[JsonValue](exceptions)
-            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, known, said)
-        return review_of(judgement, request, "exception" if exceptions else "auto_promote")
-    promotion = promotion_of(app, call, write_promotion(app, call, request, known, AUTO_PROMOTE), known)
-    found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
+            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, said)
+        return review_of(considered, request, "exception" if exceptions else "auto_promote")
+    promotion = write_promotion(app, call, request, considered.compared, AUTO_PROMOTE)
+    found = review_of(considered, request, "auto_promote" if promotion.success else "skip")
     changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
     return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
 
 
-def require_possible(app: App, caller: Principal, request: PromoteRequest, judgement: Judgement) -> None:
-    considered = judgement.considered
+def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
     if considered.refusal is None and considered.place is not None:
         require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
 
 
-def promotion_of(app: App, call: Call, written: Written, known: Comparison) -> Promotion:
-    considered, entity, target = written.considered, written.entity, written.considered.target
-    candidate = considered.candidate
-    metadata = _metadata(considered, known)
-    if written.unlinked:
-        metadata["unlinked_ids"] = list[JsonValue](written.unlinked)
+def promotion_of(
+    app: App, call: Call, considered: Considered, entity: Entity | None, unlinked: Sequence[str]
+) -> Promotion:
+    candidate, described = considered.candidate, considered.described
+    if unlinked:
+        described["metadata"]["unlinked_ids"] = list[JsonValue](unlinked)
     if entity is None:
         promoted_id = entities_made(app, call.caller, [candidate.memory]).get(candidate.id)
     else:
         promoted_id = entity.id if may_read(call.caller, entity.visibility) else None
-    place = entity or target
+    place = entity or considered.target
     return Promotion(
-        **considered.described,
+        **described,
         success=entity is not None,
         reason=considered.refusal or "promoted",
         review_state="promoted" if entity else candidate.memory.capture.review_state,
         promoted_id=promoted_id,
         memory_scope=cast("MemoryScope", place.memory_scope) if place else None,
         scope_key=place.scope_key if place else None,
-        metadata=metadata,
         mutation_receipt=capture_receipt(app, call, [candidate.id], [entity.id]) if entity else None,
     )
 
 
-def preview_of(judgement: Judgement) -> PromotionPreview:
-    considered = judgement.considered
-    candidate, target = considered.candidate, considered.target
-    metadata = _metadata(considered, judgement.known)
+def preview_of(considered: Considered) -> PromotionPreview:
+    candidate, target, described = considered.candidate, considered.target, considered.described
     if considered.place is not None:
-        metadata |= {"memory_scope": considered.place.memory_scope, "scope_key": considered.place.scope_key}
+        place = considered.place
+        described["metadata"] |= {"memory_scope": place.memory_scope, "scope_key": place.scope_key}
     return PromotionPreview(
-        **considered.described,
+        **described,
         allowed=considered.refusal is None,
         reason=considered.refusal or "promotion_preview_allowed",
         review_state=candidate.memory.capture.review_state,
@@ -239,50 +220,160 @@ def preview_of(judgement: Judgement) -> PromotionPreview:
         promote_to_scope_key=target.scope_key if target else None,
         input_scopes=list(considered.inputs),
         source_count=len(candidate.said.raw_source_ids),
-        metadata=metadata,
     )
 
 
-def review_of(judgement: Judgement, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
-    preview, exceptions = preview_of(judgement), [] if outcome == "skip" else judgement.exceptions(request)
-    found: dict[str, Any] = {name: value for name, value in preview if name in AutoReview.model_fields}
-    if outcome == "exception":
-        found["reason"] = exceptions[0]
-    return AutoReview(
+def review_of(considered: Considered, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
+    preview, threshold = preview_of(considered), request.threshold
+    exceptions = [] if outcome == "skip" else considered.exceptions(threshold)
+    return AutoReview.of(
+        preview,
         outcome=outcome,
         recommended_action=_ACTIONS[outcome],
         applied=False,
         dry_run=request.dry_run,
+        reason=exceptions[0] if outcome == "exception" else preview.reason,
         exception_reasons=exceptions,
-        confidence=judgement.considered.candidate.said.confidence,
-        confidence_threshold=request.threshold,
+        confidence=considered.candidate.said.confidence,
+        confidence_threshold=threshold,
         preview=preview,
-        **found,
     )
 
 
 _ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip"}
 
 
-def _metadata(considered: Considered, known: Comparison) -> JsonObject:
-    candidate = considered.candidate
-    if candidate.memory.capture.candidate is None:
-        return {}
-    return {
-        "kind": candidate.said.kind,
-        "confidence": candidate.said.confidence,
-        "project": considered.project,
-        "domain": candidate.said.domain,
-        "findings": [
-            {
-                "kind": each.kind,
-                "target_source_id": each.entity.id,
-                "reason": each.reason,
-                "policy_reasons": [] if each.is_for_all else ["known_to_fewer_readers"],
-            }
-            for each in known.known
-        ],
+def write_promotion(
+    app: App, call: Call, request: PromoteRequest, compared: Comparison, action: str = PROMOTE
+) -> Promotion:
+    """Make a record of a candidate and settle it, unless policy objects. Blocks.
+
+    Raises:
+        Overtaken: A duplicate was written since the comparison; automatic promotions only.
+    """
+    caller, entity, unlinked = call.caller, None, list[str]()
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        considered = replace(consider(caller, request, tx.memories.memory), compared=compared)
+        # The stored answer is deleted with the records that it names.
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
+        if considered.refusal is None:
+            entity, unlinked = _promoted(call, tx, request, considered, is_reviewed=action == PROMOTE)
+        tx.audit(noted(app, call, DENY if considered.refusal else action, considered, entity))
+    return promotion_of(app, call, considered, entity, unlinked)
+
+
+def _promoted(
+    call: Call, tx: Transaction, request: PromoteRequest, considered: Considered, *, is_reviewed: bool
+) -> tuple[Entity, list[str]]:
+    caller, candidate, compared = call.caller, considered.candidate, considered.compared
+    if not is_reviewed and duplicates_since(tx, caller, compared, ""):
+        raise Overtaken(
+            f"A duplicate of {candidate.id} was written during the review.",
+            remediation="Review the candidate again; you will see the duplicate in its findings.",
+        )
+    made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
+    trust: TrustState = "verified" if is_reviewed else "proposed"
+    (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of, trust=trust)
+    links, unlinked = _links(tx, caller, candidate, entity, compared.known)
+    record(tx, caller, links, created={entity.id})
+    said: JsonObject = {
+        **(candidate.memory.capture.candidate or {}),
+        "review_state": "promoted",
+        "content": entity.content,
     }
+    tx.memories.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
+    return entity, unlinked
+
+
+def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
+    """Archive a candidate; return false if its review has ended. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
+        considered = consider(caller, request, tx.memories.memory)
+        if considered.refusal is not None:
+            return False
+        settle(tx, considered.candidate.memory, "archived")
+        tx.audit(noted(app, call, AUTO_ARCHIVE, considered, said={"exception_reasons": [reason]}))
+    return True
+
+
+def write_note(app: App, call: Call, action: str, considered: Considered, said: JsonObject | None = None) -> None:
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.audit(noted(app, call, action, considered, said=said))
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in considered.compared.known)])
+
+
+def noted(
+    app: App,
+    call: Call,
+    action: str,
+    considered: Considered,
+    entity: Entity | None = None,
+    *,
+    said: JsonObject | None = None,
+) -> AuditDraft:
+    candidate, target = considered.candidate, considered.target
+    memory = candidate.memory.entity
+    place = entity or (target if target is not None and considered.refusal is None else memory)
+    details: JsonObject = {
+        "memory_scope": place.memory_scope,
+        "policy_allowed": considered.refusal is None,
+        "policy_reason": considered.refusal,
+        **(said or {}),
+    }
+    is_told = entity is not None and memory.memory_scope in ("private", entity.memory_scope)
+    ids: JsonObject = {
+        "scope_key": place.scope_key,
+        "project_id": considered.project,
+        "source_ids": list[JsonValue](candidate.said.raw_source_ids),
+        "derived_ids": [entity.id] if entity is not None and is_told else [],
+    }
+    return memory_entry(app.accounts.home_of(call.caller.user_id), call, action, memory, details, ids)
+
+
+def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
+    candidate, said, target = considered.candidate, considered.candidate.said, considered.target
+    given: JsonObject = {
+        "project_id": considered.project,
+        "raw_memory_id": next(iter(said.raw_source_ids), None),
+        "raw_source_ids": list[JsonValue](said.raw_source_ids) or None,
+        "candidate_id": candidate.id,
+        "confidence": said.confidence,
+        "domain": request.domain or said.domain,
+        "sensitivity_flags": list[JsonValue](candidate.sensitivity_flags) or None,
+        "capture_mode": SURFACE,
+        **{name: said.metadata.get(name) for name in ("span", "intent")},
+    }
+    if target is not None and target.memory_scope not in SPACES:
+        given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
+    metadata = {name: value for name, value in given.items() if value is not None}
+    return EntityFields(
+        name=said.title or said.kind,
+        content=(isinstance(request, EditedRequest) and request.content) or candidate.content,
+        entity_type=candidate.entity_type,
+        tags=said.tags,
+        metadata=metadata,
+        related_to=request.related_to,
+    )
+
+
+def _links(
+    tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
+) -> tuple[list[Link], list[str]]:
+    wanted = related(entity, candidate.said.related_to)
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.said.task_ids]
+    wanted += contradictions(entity, known)
+    there = tx.records.entities(link.target_id for link in wanted)
+    links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
+    reached = {link.target_id for link in links}
+    return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))
+
+
+def _is_there(caller: Principal, link: Link, target: Entity | None) -> bool:
+    if target is None or not may_read(caller, target.visibility):
+        return False
+    return not link.types or (target.entity_type in link.types and may_reach(caller, target))
 
 
 def _route(path: str, *errors: int) -> Route:

@@ -13,11 +13,12 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Result, Route, mutation
 from tools.records.entity_models import Label
-from tools.reflecting.promotion import EVENTS, AutoReview, AutoReviewRequest, Judgement, again, apply, judge, review_of
+from tools.reflecting.promotion import EVENTS, AutoReviewRequest, again, apply, judge, review_of, write_archive
 from tools.reflecting.promotion_policy import (
     THRESHOLD,
     Action,
     Candidate,
+    Considered,
     ExceptionReason,
     Outcome,
     PromotionFields,
@@ -25,7 +26,6 @@ from tools.reflecting.promotion_policy import (
     Threshold,
     archivable,
 )
-from tools.reflecting.promotion_writing import write_archive
 
 
 class DrainRequest(PromotionFields):
@@ -140,28 +140,24 @@ _SHARED = {*PromotionFields.model_fields, "confidence_threshold"}
 
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
-    judgement = judge(app, call.caller, wanted)
-    reason = _archivable(request, judgement, wanted)
+    considered = judge(app, call.caller, wanted)
+    reason = _archivable(request, considered, wanted)
     if reason is not None and write_archive(app, call, wanted, reason):
-        found = review_of(judgement, wanted, "exception")
-        return _drained(found, reason=reason, review_state="archived", archived=True)
-    found = apply(app, call, wanted, judgement, has_audit=not request.dry_run)
+        found = review_of(considered, wanted, "exception")
+        return Drained.of(found, reason=reason, review_state="archived", archived=True)
+    found = apply(app, call, wanted, considered, has_audit=not request.dry_run)
     # Promotions by others are not reported.
-    return _drained(found, promoted_id=found.promoted_id if found.applied else None)
+    return Drained.of(found, archived=False, promoted_id=found.promoted_id if found.applied else None)
 
 
-def _archivable(request: DrainRequest, judgement: Judgement, wanted: AutoReviewRequest) -> ExceptionReason | None:
-    if request.dry_run or not request.archive_exceptions or judgement.is_over:
+def _archivable(request: DrainRequest, considered: Considered, wanted: AutoReviewRequest) -> ExceptionReason | None:
+    if request.dry_run or not request.archive_exceptions or considered.is_over:
         return None
-    reason = archivable(judgement.exceptions(wanted), request.archive_exception_reasons)
-    known = judgement.known.known
+    reason = archivable(considered.exceptions(wanted.threshold), request.archive_exception_reasons)
+    known = considered.compared.known
     if reason == "duplicate_candidate" and not any(each.kind == "duplicate" and each.is_certain for each in known):
         return None
     return reason
-
-
-def _drained(found: AutoReview, **changed: object) -> Drained:
-    return Drained.of(found, **{"archived": False, **changed})
 
 
 def _unreviewed(

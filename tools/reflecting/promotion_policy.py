@@ -24,7 +24,7 @@ from stores.records import JsonObject, RawMemory, ReviewState
 from tools.frame.operation import Request, Result
 from tools.memory.remember_models import Remembrance
 from tools.records.entity_models import CONTENT_LIMIT, EntityId, Label, RelatedTo
-from tools.reflecting.duplicates import Statement
+from tools.reflecting.duplicates import OPPOSING, Comparison, Statement
 from tools.reflecting.reflection.finding import KINDS, Kind, sensitivity_flags
 from tools.reflecting.reflection.stating import as_said
 
@@ -112,6 +112,7 @@ PromotionReason = Literal[
     "promote_to_scope_must_match_broadest_input_scope", "principal_mismatch", "scope_crossing_requires_promotion",
     "scope_not_enabled", "unverified_membership", "missing_scope_key", "raw_memory_not_recallable",
 ]  # fmt: skip
+SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
 _WIDTH: Sequence[MemoryScope] = ("private", "delegated", "project", "team", "shared", "organization", "public")
 _UNKEYED: Collection[MemoryScope] = ("private", "organization", "public")
 
@@ -122,13 +123,6 @@ class InputScope(Result):
     id: str
     memory_scope: MemoryScope
     scope_key: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    memory_scope: MemoryScope
-    scope_key: str | None
-    refusal: PromotionReason | None = None
 
 
 def candidate_objection(caller: Principal, memory: RawMemory) -> PromotionReason | None:
@@ -142,11 +136,11 @@ def candidate_objection(caller: Principal, memory: RawMemory) -> PromotionReason
 
 
 def target_objection(
-    target: Target | None, inputs: Sequence[InputScope], lost_sources: Collection[str] = ()
+    target: Visibility | None, inputs: Sequence[InputScope], lost_sources: Collection[str] = ()
 ) -> PromotionReason | None:
     """Unreadable sources count as lost."""
-    if target is None or target.refusal is not None:
-        return "missing_promote_to_scope" if target is None else target.refusal
+    if target is None:
+        return "missing_promote_to_scope"
     if lost_sources:
         return "raw_memory_not_recallable"
     if target.memory_scope != max((each.memory_scope for each in inputs), key=_WIDTH.index):
@@ -163,7 +157,6 @@ ExceptionReason = Literal[
     "low_confidence", "sensitive_candidate", "destructive_candidate", "duplicate_candidate", "contradiction_candidate",
     "stale_candidate",
 ]  # fmt: skip
-Standing = Literal["duplicate", "contradiction", "supersession", "stale"]
 
 THRESHOLD = 0.8
 SAFE_SCOPES: frozenset[MemoryScope] = frozenset({"private", "delegated", "project"})
@@ -223,12 +216,18 @@ class EditedRequest(PromoteRequest):
 @dataclass(frozen=True, slots=True)
 class Considered:
     candidate: Candidate
-    target: Target | None
+    target: Visibility | None
+    """Requested place; its key is empty if it is refused."""
     place: Visibility | None
     """Visibility of the new record: the narrower of target and sources."""
     project: str | None
     inputs: Sequence[InputScope]
     refusal: PromotionReason | None
+    compared: Comparison
+
+    @property
+    def is_over(self) -> bool:
+        return self.refusal in SETTLED
 
     @property
     def policy_reasons(self) -> list[str]:
@@ -242,44 +241,67 @@ class Considered:
     @property
     def described(self) -> dict[str, Any]:
         """The fields of every answer that do not depend on the outcome."""
-        candidate = self.candidate
+        said, metadata = self.candidate.said, JsonObject()
+        if self.candidate.memory.capture.candidate is not None:
+            metadata = {
+                "kind": said.kind,
+                "confidence": said.confidence,
+                "project": self.project,
+                "domain": said.domain,
+                "findings": [
+                    {
+                        "kind": each.kind,
+                        "target_source_id": each.entity.id,
+                        "reason": each.reason,
+                        "policy_reasons": [] if each.is_for_all else ["known_to_fewer_readers"],
+                    }
+                    for each in self.compared.known
+                ],
+            }
         return {
-            "candidate_id": candidate.id,
-            "raw_source_ids": candidate.said.raw_source_ids,
+            "candidate_id": self.candidate.id,
+            "raw_source_ids": said.raw_source_ids,
             "policy_reasons": self.policy_reasons,
+            "metadata": metadata,
         }
 
-
-def exceptions_of(considered: Considered, standings: Collection[Standing], threshold: float) -> list[ExceptionReason]:
-    candidate, confidence = considered.candidate, considered.candidate.said.confidence
-    labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.said.tags)}
-    found: dict[ExceptionReason, bool] = {
-        "policy_denied": considered.refusal is not None,
-        "high_impact_scope": considered.target is not None and considered.target.memory_scope not in SAFE_SCOPES,
-        "missing_source": not candidate.sources or bool(candidate.lost_sources),
-        "missing_confidence": confidence is None,
-        "low_confidence": confidence is not None and confidence < threshold,
-        "sensitive_candidate": not SENSITIVE.isdisjoint(labels),
-        "destructive_candidate": candidate.said.kind.lower() in DESTRUCTIVE,
-        "duplicate_candidate": "duplicate" in standings,
-        "contradiction_candidate": not {"contradiction", "supersession"}.isdisjoint(standings),
-        "stale_candidate": "stale" in standings,
-    }
-    return [reason for reason, applies in found.items() if applies]
+    def exceptions(self, threshold: float) -> list[ExceptionReason]:
+        """Return what asks for a person, in the agreed order."""
+        candidate, confidence = self.candidate, self.candidate.said.confidence
+        labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.said.tags)}
+        standings: set[object] = {each.kind for each in self.compared.known if each.is_for_all or each.kind in OPPOSING}
+        if self.compared.fault is not None:
+            standings |= {each.get("kind") for each in candidate.said.reflection_findings}
+        found: dict[ExceptionReason, bool] = {
+            "policy_denied": self.refusal is not None,
+            "high_impact_scope": self.target is not None and self.target.memory_scope not in SAFE_SCOPES,
+            "missing_source": not candidate.sources or bool(candidate.lost_sources),
+            "missing_confidence": confidence is None,
+            "low_confidence": confidence is not None and confidence < threshold,
+            "sensitive_candidate": not SENSITIVE.isdisjoint(labels),
+            "destructive_candidate": candidate.said.kind.lower() in DESTRUCTIVE,
+            "duplicate_candidate": "duplicate" in standings,
+            "contradiction_candidate": not standings.isdisjoint(OPPOSING),
+            "stale_candidate": "stale" in standings,
+        }
+        return [reason for reason, applies in found.items() if applies]
 
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
     candidate = candidate_for(caller, request.candidate_id, read)
     scope, key, project = _wanted(caller, candidate, request)
-    target, place = None, None
-    if scope is not None:
-        target, place = _target(caller, MemoryScopeRequest(scope, key, project))
+    target, unwritable = (None, None) if scope is None else _target(caller, MemoryScopeRequest(scope, key, project))
     sources = [candidate.memory, *candidate.sources]
     inputs = [InputScope.of(each.entity) for each in sources]
-    refusal = candidate_objection(caller, candidate.memory) or target_objection(target, inputs, candidate.lost_sources)
+    refusal = (
+        candidate_objection(caller, candidate.memory)
+        or unwritable
+        or target_objection(target, inputs, candidate.lost_sources)
+    )
+    place = target if unwritable is None else None
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
-    return Considered(candidate, target, place, project, inputs, refusal)
+    return Considered(candidate, target, place, project, inputs, refusal, Comparison(candidate.statement))
 
 
 def _wanted(
@@ -300,18 +322,17 @@ def _wanted(
     return scope, key, own if own is not None and caller.may_write_in(own) else None
 
 
-def _target(caller: Principal, wanted: MemoryScopeRequest) -> tuple[Target, Visibility | None]:
+def _target(caller: Principal, wanted: MemoryScopeRequest) -> tuple[Visibility, PromotionReason | None]:
+    refused = Visibility("", wanted.scope, wanted.scope_key)
     try:
         place = writable_memory(caller, wanted)
     except InvalidRequest as error:
         if error.message not in _REFUSALS:
             raise
-        return Target(wanted.scope, wanted.scope_key, _REFUSALS[error.message]), None
+        return refused, _REFUSALS[error.message]
     except (Forbidden, NoProject) as error:
-        word = error.message.partition(":")[0]
-        return Target(wanted.scope, wanted.scope_key, _REFUSALS.get(word, "unverified_membership")), None
-    readable = Visibility(entity_key(place.key), place.memory_scope, place.scope_key)
-    return Target(place.memory_scope, place.scope_key), readable
+        return refused, _REFUSALS.get(error.message.partition(":")[0], "unverified_membership")
+    return replace(place, key=entity_key(place.key)), None
 
 
 _REFUSALS: dict[str, PromotionReason] = {

@@ -10,23 +10,22 @@ from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
-from tools.llm import ModelFailed, propose
-from tools.llm.proposing import READ_LIMIT
+from tools.llm import ModelFailed
 from tools.records.receipts import capture_receipt, readable_by
 from tools.reflecting.duplicates import Statement, compare
+from tools.reflecting.proposing import READ_LIMIT, admit, propose
 from tools.reflecting.reflect_candidates import (
+    Reflection,
     ReflectionCandidate,
     ReflectionFinding,
     ReflectionPack,
     ReflectRequest,
-    Setting,
     candidate,
     ties,
 )
-from tools.reflecting.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
+from tools.reflecting.reflect_keeping import Stored, place_of, store, stores_anything
 from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
-from tools.reflecting.reflection.proposals import admit
 from tools.reflecting.reflection.stating import as_said
 from tools.runtime.threads import in_thread, in_turn
 from tools.search.citations import cited
@@ -106,11 +105,11 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     """
     place = await in_thread(place_of, app, call.caller, request)
     extraction = await _extract(app, request)
-    keeping, fault = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
+    made, fault = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
     stored = Stored()
     if stores_anything(request) or call.claim is not None:
-        stored = await in_thread(store, app, call, keeping)
-    pack = _pack(keeping, stored, extraction[1] | ({"not_compared": fault} if fault else {}))
+        stored = await in_thread(store, app, call, made)
+    pack = _pack(made, stored, extraction[1] | ({"not_compared": fault} if fault else {}))
     key = place.key if request.persist else memory_key(place.key)
     readers = await in_thread(readable_by, app, call.caller, key) if stores_anything(request) else None
     extra: dict[str, object] = {"readable_by": readers, "citation_usage": await _citation_usage(app, call, request)}
@@ -131,8 +130,7 @@ async def _extract(app: App, request: ReflectRequest) -> Extraction:
     except ModelFailed as failure:
         return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
     admitted = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
-    dropped: JsonObject = {flaw: count for flaw, count in admitted.dropped.items()}  # noqa: C416 - of other types
-    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": dropped}
+    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": {**admitted.dropped}}
     if proposals and not admitted.findings:
         log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
         return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
@@ -146,21 +144,20 @@ async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extr
 
 def _compared(
     app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
-) -> tuple[Keeping, str | None]:
+) -> tuple[Reflection, str | None]:
     findings, said = extraction
     linked = ties(app, call.caller, request, place.key)
     statements = [Statement(as_said(each.title, each.content), each.kind, request.project) for each in findings]
     compared = compare(app, call.caller, statements, place.key)
-    setting = Setting(request, place, linked, app.clock(), str(said["method"]))
     fault = next((each.fault for each in compared if each.fault), None)
-    return Keeping(setting, findings, [each.known for each in compared]), fault
+    return Reflection(request, place, linked, app.clock(), str(said["method"]), findings, compared), fault
 
 
-def _pack(keeping: Keeping, stored: Stored, said: JsonObject) -> ReflectionPack:
-    request = keeping.request
+def _pack(made: Reflection, stored: Stored, said: JsonObject) -> ReflectionPack:
+    request = made.request
     candidates = [
-        candidate(keeping.setting, finding, known, stored.source_ids, stored.record_ids.get(place))
-        for place, (finding, known) in enumerate(zip(keeping.findings, keeping.known, strict=True))
+        candidate(made, finding, compared.known, stored.source_ids, stored.record_ids.get(place))
+        for place, (finding, compared) in enumerate(zip(made.findings, made.compared, strict=True))
     ]
     return ReflectionPack.of(
         request,

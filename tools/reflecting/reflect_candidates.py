@@ -16,7 +16,7 @@ from tools.frame.operation import Request, Result
 from tools.packs.facets import Intent
 from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
 from tools.records.linking import Target, referred, require_target
-from tools.reflecting.duplicates import OPPOSING, STATING, Known, Relationship
+from tools.reflecting.duplicates import OPPOSING, STATING, Comparison, Known, Relationship
 from tools.reflecting.reflection.finding import Finding, Kind
 from tools.work.tasks import active_task
 
@@ -205,43 +205,47 @@ ADVICE: dict[Relationship, tuple[str, Lifecycle]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Reflection:
+    """Findings in notes, and what each was compared with."""
+
     request: ReflectRequest
     place: Visibility
     ties: Sequence[Tie]
     now: datetime
     extractor: str
+    findings: Sequence[Finding]
+    compared: Sequence[Comparison]
 
 
 def candidate(
-    setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str], record_id: str | None
+    made: Reflection, finding: Finding, known: Sequence[Known], sources: list[str], record_id: str | None
 ) -> ReflectionCandidate:
     """Describe a finding; `sources` are its kept notes, `record_id` is what it was kept as."""
-    given: JsonObject = {"domain": setting.request.domain, "project_id": setting.request.project}
-    shared: dict[str, Any] = {"source_ids": sources, "created_at": setting.now}
+    given: JsonObject = {"domain": made.request.domain, "project_id": made.request.project}
+    shared: dict[str, Any] = {"source_ids": sources, "created_at": made.now}
     return ReflectionCandidate.of(
         finding,
         tags=list(finding.tags),
         metadata={
             **finding.place,
             "count": finding.count,
-            "extractor": setting.extractor,
-            "intent": setting.request.intent,
+            "extractor": made.extractor,
+            "intent": made.request.intent,
             **{key: value for key, value in given.items() if value is not None},
         },
         raw_source_ids=sources,
-        suggested_memory_scope=setting.place.memory_scope,
-        suggested_scope_key=setting.place.scope_key,
+        suggested_memory_scope=made.place.memory_scope,
+        suggested_scope_key=made.place.scope_key,
         review_state="pending",
         persisted_id=record_id,
-        claim_records=[_claim(setting, finding, known, shared)] if finding.kind in STATING else [],
+        claim_records=[_claim(made, finding, known, shared)] if finding.kind in STATING else [],
         reflection_findings=_findings(finding, known, shared),
-        relationship_records=_relations(setting, finding, known, record_id, shared),
+        relationship_records=_relations(made, finding, known, record_id, shared),
         sensitivity_flags=list(finding.sensitivity_flags),
     )
 
 
-def _claim(setting: Setting, finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> ClaimRecord:
+def _claim(made: Reflection, finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> ClaimRecord:
     by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ADVICE}
     opposed = by_kind["contradiction"] + by_kind["supersession"]
     retired = [each for each in known if each.kind == "stale"]
@@ -249,8 +253,8 @@ def _claim(setting: Setting, finding: Finding, known: Sequence[Known], shared: d
         finding,
         id=_id("claim", finding.kind, finding.content),
         raw_source_ids=shared["source_ids"],
-        memory_scope=setting.place.memory_scope,
-        scope_key=setting.place.scope_key,
+        memory_scope=made.place.memory_scope,
+        scope_key=made.place.scope_key,
         validity="superseded" if retired else "contested" if opposed else "active",
         freshness="stale" if retired else "current",
         supports_source_ids=by_kind["duplicate"],
@@ -267,7 +271,7 @@ def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) 
     found = []
     for each in known:
         action, state = ADVICE[each.kind]
-        is_doubtful = each.kind == "duplicate" and not (each.is_for_all and each.is_certain)
+        is_doubtful = each.kind == "duplicate" and not each.is_settled
         found.append(
             ReflectionFinding.of(
                 each,
@@ -301,9 +305,9 @@ def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) 
 
 
 def _relations(
-    setting: Setting, finding: Finding, known: Sequence[Known], record_id: str | None, shared: dict[str, Any]
+    made: Reflection, finding: Finding, known: Sequence[Known], record_id: str | None, shared: dict[str, Any]
 ) -> list[RelationshipRecord]:
-    found = [(tie.name, tie.target.id, tie.reason, 1.0, tie.field) for tie in setting.ties]
+    found = [(tie.name, tie.target.id, tie.reason, 1.0, tie.field) for tie in made.ties]
     found += [
         ("CONTRADICTS", each.entity.id, each.reason, each.confidence, "reflection")
         for each in known

@@ -1,8 +1,7 @@
 """Persistence of a reflection: notes, records and review queue, in one transaction."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 from pydantic import JsonValue
 
@@ -25,25 +24,11 @@ from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live_project
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
-from tools.reflecting.duplicates import OPPOSING, Known
-from tools.reflecting.reflect_candidates import ReflectRequest, Setting, candidate
-from tools.reflecting.reflection.finding import Finding
+from tools.reflecting.duplicates import OPPOSING, Known, duplicates_since
+from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, candidate
 
 SURFACE = "reflect"
-LATELY = timedelta(minutes=1)
-"""Age up to which a record may be unindexed."""
 WAITING_LIMIT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Keeping:
-    setting: Setting
-    findings: Sequence[Finding]
-    known: Sequence[Sequence[Known]]
-
-    @property
-    def request(self) -> ReflectRequest:
-        return self.setting.request
 
 
 @dataclass(slots=True)
@@ -92,20 +77,20 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
     return Visibility(members_key(project), "project", project)
 
 
-def store(app: App, call: Call, keeping: Keeping) -> Stored:
+def store(app: App, call: Call, made: Reflection) -> Stored:
     """Store what the request asks for, in one transaction. Blocks."""
-    caller, request, stored = call.caller, keeping.request, Stored()
+    caller, request, stored = call.caller, made.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.persist_source:
             stored.source = _kept_notes(app, tx, caller, request, stored)
         if request.persist_review:
-            _queue(tx, caller, keeping, stored)
+            _queue(tx, caller, made, stored)
         elif request.persist:
-            _write(app, call, tx, keeping, stored)
+            _write(app, call, tx, made, stored)
         if stored.source is not None and stored.source_id in stored.memory_ids:
             tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, stored.source))
         # The stored answer is deleted with the records that it names.
-        known = [each for known in keeping.known for each in known]
+        known = [each for compared in made.compared for each in compared.known]
         tx.show_in_answer({entity.id for each in known for entity in (each.entity, each.beside) if entity is not None})
         tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
     return stored
@@ -136,61 +121,47 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
     return MemoryScopeRequest(scope, request.scope_key, request.project)
 
 
-def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
-    rejected = _rejected(tx, keeping)
+def _write(app: App, call: Call, tx: Transaction, made: Reflection, stored: Stored) -> None:
+    rejected = _rejected(tx, made)
     wanted = [
         place
-        for place, finding in enumerate(keeping.findings)
-        if finding.content not in rejected and _is_to_be_written(keeping, place)
+        for place, finding in enumerate(made.findings)
+        if finding.content not in rejected and _is_to_be_written(made, place)
     ]
-    stored.record_ids = _just_written(tx, keeping, wanted)
+    stored.record_ids = {
+        place: known.entity.id
+        for place in wanted
+        for known in duplicates_since(tx, call.caller, made.compared[place], made.place.key)
+        if known.is_settled
+    }
     new = [place for place in wanted if place not in stored.record_ids]
-    fields = [_fields(keeping, place, stored) for place in new]
+    fields = [_fields(made, place, stored) for place in new]
     notes = stored.source
     stored.entities = store_in(
-        call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place], trust="proposed"
+        call, tx, fields, sync=False, made_of=[notes.entity if notes else made.place], trust="proposed"
     )
     if notes is not None and stored.entities:
         link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
     stored.count = len(new)
-    links = list(_links_of_known(tx, call.caller, keeping, {**stored.record_ids, **dict.fromkeys(new)}))
+    links = list(_links_of_known(tx, call.caller, made, {**stored.record_ids, **dict.fromkeys(new)}))
     for place, entity in zip(new, stored.entities, strict=True):
-        links += [*_ties(keeping, entity), *contradictions(entity, keeping.known[place])]
+        links += [*_ties(made, entity), *contradictions(entity, made.compared[place].known)]
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
 
-def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
-    found = {}
-    for place in places:
-        finding, kept = keeping.findings[place], keeping.setting.place
-        draft = EntityDraft(
-            id="",
-            entity_type=finding.kind,
-            name=finding.title,
-            content=finding.content[:CONTENT_LIMIT],
-            visibility=kept.key,
-            memory_scope=kept.memory_scope,
-        )
-        same = tx.records.same_entity(draft, since=tx.now - LATELY)
-        if same is not None:
-            found[place] = same.id
-    return found
-
-
-def _is_to_be_written(keeping: Keeping, place: int) -> bool:
-    finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
+def _is_to_be_written(made: Reflection, place: int) -> bool:
+    finding, for_others = made.findings[place], made.place.memory_scope != "private"
     if finding.sensitivity_flags and for_others:
         return False
-    said = (known for known in keeping.known[place] if known.kind == "duplicate" and known.is_for_all)
-    return not any(known.is_certain for known in said)
+    return not any(known.is_settled for known in made.compared[place].known)
 
 
-def _fields(keeping: Keeping, place: int, stored: Stored) -> EntityFields:
-    finding, request = keeping.findings[place], keeping.request
+def _fields(made: Reflection, place: int, stored: Stored) -> EntityFields:
+    finding, request = made.findings[place], made.request
     given: JsonObject = {
         "project_id": request.project,
-        "memory_scope": keeping.setting.place.memory_scope,
+        "memory_scope": made.place.memory_scope,
         "raw_source_ids": [*stored.source_ids],
         **finding.place,
         "confidence": finding.confidence,
@@ -209,17 +180,17 @@ def _fields(keeping: Keeping, place: int, stored: Stored) -> EntityFields:
 
 
 def _links_of_known(
-    tx: Transaction, caller: Principal, keeping: Keeping, ids: Mapping[int, str | None]
+    tx: Transaction, caller: Principal, made: Reflection, ids: Mapping[int, str | None]
 ) -> Iterator[Link]:
-    for place, known in enumerate(keeping.known):
-        same = next((each.entity.id for each in known if each.kind == "duplicate" and each.is_certain), None)
+    for place, compared in enumerate(made.compared):
+        same = next((each.entity.id for each in compared.known if each.kind == "duplicate" and each.is_certain), None)
         entity = tx.records.entity(found) if (found := ids.get(place, same)) else None
         if entity is not None and may_change(caller, entity):
-            yield from (each for each in _ties(keeping, entity) if each.target_id != entity.id)
+            yield from (each for each in _ties(made, entity) if each.target_id != entity.id)
 
 
-def _ties(keeping: Keeping, entity: Entity) -> list[Link]:
-    return [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in keeping.setting.ties]
+def _ties(made: Reflection, entity: Entity) -> list[Link]:
+    return [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in made.ties]
 
 
 def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
@@ -230,17 +201,17 @@ def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
     ]
 
 
-def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
-    place = writable_memory(caller, _scope(keeping.request))
+def _queue(tx: Transaction, caller: Principal, made: Reflection, stored: Stored) -> None:
+    place = writable_memory(caller, _scope(made.request))
     visibility = queue_key(place.key)
-    found = tx.memories.waiting_candidates(visibility, [each.content for each in keeping.findings], limit=WAITING_LIMIT)
+    found = tx.memories.waiting_candidates(visibility, [each.content for each in made.findings], limit=WAITING_LIMIT)
     waiting = {
         memory.entity.content: memory.entity.id
         for memory in reversed(found)
         if stored.source_id in (None, memory.capture.source_id)
     }
-    rejected = _rejected(tx, keeping)
-    for number, finding in enumerate(keeping.findings):
+    rejected = _rejected(tx, made)
+    for number, finding in enumerate(made.findings):
         if finding.content in rejected:
             continue
         if finding.content in waiting:
@@ -260,7 +231,7 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             visibility=visibility,
             memory_scope=place.memory_scope,
             scope_key=place.scope_key,
-            project_id=keeping.request.project,
+            project_id=made.request.project,
         )
         capture = Capture(
             source_id=stored.source_id or memory_id,
@@ -269,22 +240,22 @@ def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored)
             provenance=finding.place,
             agent_id=None,
             content_hash=content_hash(finding.content),
-            candidate=_proposed(keeping, number, stored),
+            candidate=_proposed(made, number, stored),
         )
         tx.memories.create_memory(draft, capture)
 
 
-def _rejected(tx: Transaction, keeping: Keeping) -> Mapping[str, str]:
-    scope = scope_of_words(keeping.setting.place, tx.actor_id)
-    return tx.rejections.rejected(scope, [each.content for each in keeping.findings])
+def _rejected(tx: Transaction, made: Reflection) -> Mapping[str, str]:
+    scope = scope_of_words(made.place, tx.actor_id)
+    return tx.rejections.rejected(scope, [each.content for each in made.findings])
 
 
-def _proposed(keeping: Keeping, place: int, stored: Stored) -> JsonObject:
-    request = keeping.request
-    known = [each for each in keeping.known[place] if each.is_for_all]
-    ties = [tie for tie in keeping.setting.ties if tie.is_for_all]
-    setting = replace(keeping.setting, ties=ties)
-    shown = candidate(setting, keeping.findings[place], known, stored.source_ids, stored.record_ids.get(place))
+def _proposed(made: Reflection, place: int, stored: Stored) -> JsonObject:
+    request = made.request
+    known = [each for each in made.compared[place].known if each.is_for_all]
+    ties = [tie for tie in made.ties if tie.is_for_all]
+    setting = replace(made, ties=ties)
+    shown = candidate(setting, made.findings[place], known, stored.source_ids, stored.record_ids.get(place))
     return {
         **shown.model_dump(mode="json"),
         "domain": request.domain,

@@ -8,24 +8,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
 
+from auth.memory_policy import may_read_memory
 from auth.policy import may_read, visible_beside
 from auth.principal import Principal
 from auth.visibility import members_key, project_key, space_key, team_key
 from stores.ledger import EntityQuery
 from stores.ledger.links import Link
-from stores.records import Entity
+from stores.records import RAW_MEMORY, Entity, RawMemory
 from tools.app import App
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
-from tools.packs.context_models import ContextRequest
+from tools.packs.context_models import ContextRequest, RelatedItem
 from tools.packs.context_related import READ, STRUCTURE, in_force, related_items
-from tools.packs.facets import LIMITS, Facet, types_of
-from tools.packs.selection import DONE, Option
-from tools.synthesis.keeping import generated_among
+from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
+from tools.synthesis.keeping import GENERATED, generated_among, is_generated
 from tools.synthesis.models import PlanRequest
-from tools.synthesis.outline import Section
-from tools.synthesis.pinned import Pin, read_pins
-from tools.synthesis.sources import WORK, Pack, Source, Tie, facet_of, shown_name, source_of
+from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
 QUERY_LIMIT = 4_000
@@ -33,6 +31,14 @@ HUBS = ("project", "source")
 LOOKED_AT = 100
 """Records of a section's kinds that a list is taken from, latest change first."""
 SPARE = 2
+ARTIFACT = "artifact:"
+FIELDS: Mapping[str, Facet | None] = {
+    "decision_ids": "decisions",
+    "task_ids": "active_work",
+    "entity_ids": None,
+    "artifact_ids": "artifacts",
+}
+"""Request fields, and the fallback facet of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,14 @@ class SectionRequest(ContextRequest):
 
 
 @dataclass(frozen=True, slots=True)
+class Pin:
+    id: str
+    record: Entity | None = None
+    lifecycle: str = ""
+    """`superseded`, `archived` and the like."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gatherer:
     app: App
     call: Call
@@ -103,7 +117,7 @@ def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Sectio
         call,
         request,
         EXTENTS[request.depth],
-        read_pins(app, call.caller, request, sections),
+        _read_pins(app, call.caller, request, sections),
         _withheld_keys(app, call.caller, request.project),
     )
     packs: dict[str, Pack] = {}
@@ -213,18 +227,28 @@ def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
 def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     request, extent, known = gatherer.request, gatherer.extent, {each.id for each in sources}
     around = related_items(gatherer.app, gatherer.caller, [*known], limit=extent.related, project_id=request.project)
-    wanted: dict[str, Tie] = {}
+    wanted: dict[str, tuple[str, RelatedItem]] = {}
     for source in sources:
         for related in around.get(source.id, ()):
             # Membership says nothing of a record.
             is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
-                wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
+                wanted.setdefault(related.id, (source.id, related))
     entities = _readable(gatherer, wanted)
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
-    told = [(entities[each], tie) for each, tie in wanted.items() if each in entities and each not in generated]
-    told = [(entity, tie) for entity, tie in told if (entity.content or entity.description).strip()]
-    return [source_of(entity, extent.preview, tie=tie) for entity, tie in told[: extent.sources // 2]]
+    told = [each for each in wanted if each in entities and each not in generated]
+    told = [each for each in told if (entities[each].content or entities[each].description).strip()]
+    return [_linked(source_of(entities[each], extent.preview), *wanted[each]) for each in told[: extent.sources // 2]]
+
+
+def _linked(source: Source, around: str, link: RelatedItem) -> Source:
+    return replace(
+        source,
+        relation=link.relationship,
+        around=around,
+        is_outgoing=link.direction == "outgoing",
+        metadata=source.metadata | {"related_to": around, "direction": link.direction},
+    )
 
 
 def _judged(
@@ -263,8 +287,67 @@ def _withheld_keys(app: App, caller: Principal, project_id: str | None) -> froze
     return frozenset(keys - caller.visible)
 
 
-def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
-    """Drop sources deleted, hidden or retired meanwhile. Blocks."""
-    ids = {each for pack in packs for each in pack.source_ids}
-    usable = in_force(app, caller, ids, caller.readable)
-    return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]
+def _read_pins(
+    app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]
+) -> Mapping[str, Sequence[Pin]]:
+    placed = {each for section in sections for each in section.required_ids}
+    usable = _read(app, caller, placed.union(*(getattr(request, field) for field in FIELDS)))
+    pins = {section.id: [_pin(usable, each, "entity_ids") for each in section.required_ids] for section in sections}
+    for field, facet in FIELDS.items():
+        for each in getattr(request, field):
+            if each not in placed:
+                placed.add(each)
+                pin = _pin(usable, each, field)
+                pins[_home(sections, pin.record, facet)].append(pin)
+    return pins
+
+
+def _home(sections: Sequence[Section], record: Entity | None, fallback: Facet | None) -> str:
+    status = "" if record is None else str(record.metadata.get("status") or "")
+    own = None if record is None else facet_of(record.entity_type, status)
+    homes = (
+        section.id
+        for facet in (own, fallback)
+        for section in sections
+        if facet in section.facets and (facet != "active_work" or status.lower() in section.work)
+    )
+    return next(homes, sections[0].id)
+
+
+_Usable = Mapping[str, Entity | RawMemory | str]
+"""Records and raw memories by id, or why a record is out of use."""
+
+
+def _pin(usable: _Usable, record_id: str, field: str) -> Pin:
+    found = usable.get(record_id)
+    if isinstance(found, RawMemory):
+        is_output = is_generated(found) or found.capture.candidate is not None
+        found = None if is_output and field != "artifact_ids" else found.entity
+    return Pin(record_id, lifecycle=found) if isinstance(found, str) else Pin(record_id, found)
+
+
+def _read(app: App, caller: Principal, wanted: Collection[str]) -> _Usable:
+    organization = caller.organization_id
+    found = app.ledger.records.entities(organization, wanted)
+    usable: dict[str, Entity | RawMemory | str] = {
+        each: entity for each, entity in found.items() if may_read(caller, entity.visibility)
+    }
+    standings = app.ledger.records.statuses(organization, usable, visibility=caller.visible)
+    for each, standing in standings.items():
+        status = "superseded" if standing.superseded else standing.facets.status
+        if status in GONE:
+            usable[each] = status
+    said = [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
+    memories = app.ledger.memories.by_ids(organization, said)
+    usable |= {each: memory for each, memory in memories.items() if _is_usable(caller, memory)}
+    for each in wanted:
+        if each.startswith(ARTIFACT):
+            source = each if each.endswith(GENERATED) else each + GENERATED
+            for memory in app.ledger.memories.memories_from(organization, source):
+                if _is_usable(caller, memory):
+                    usable[each] = memory
+    return usable
+
+
+def _is_usable(caller: Principal, memory: RawMemory) -> bool:
+    return may_read_memory(caller, memory.entity.visibility) and memory.capture.review_state != "archived"

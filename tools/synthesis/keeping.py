@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -20,19 +19,12 @@ from tools.memory.memories import memory_draft
 from tools.records.derivation import LINK
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.synthesis.models import Artifact, DraftRequest
-from tools.synthesis.outline import run_id
-from tools.synthesis.sources import Source
+from tools.synthesis.outline import Source, run_id
 
 SURFACE = "synthesis"
 GENERATED = ":generated"
 SAME_LIMIT = 20
 CITED_LIMIT = 500
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    memory: RawMemory
-    is_new: bool
 
 
 def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibility | None:
@@ -68,8 +60,8 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
 
 def keep(
     app: App, call: Call, request: DraftRequest, place: Visibility | None, artifact: Artifact, cited: Sequence[Source]
-) -> Kept | None:
-    """Keep a document if asked to; settle the claim in any case. Blocks."""
+) -> tuple[RawMemory, bool] | None:
+    """Keep a document if asked to; settle the claim in any case. Return the memory, and if it is new. Blocks."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         tx.show_in_answer([each.id for each in cited])
@@ -80,10 +72,10 @@ def keep(
         for known in tx.memories.same_memories(place.key, fields.raw_content, limit=SAME_LIMIT):
             if known.capture.source_id == fields.source_id:
                 tx.show_in_answer([known.entity.id])
-                return Kept(known, is_new=False)
+                return known, False
         memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
         tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
-        return Kept(memory, is_new=True)
+        return memory, True
 
 
 def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> Visibility:

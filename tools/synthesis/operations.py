@@ -5,16 +5,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import anyio
-
 from auth.principal import Principal
 from tools.app import App
 from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
 from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
 from tools.runtime.threads import in_thread
-from tools.synthesis.gathering import gather, still_there
-from tools.synthesis.keeping import Kept, as_json, keep, require_place
+from tools.synthesis.gathering import gather
+from tools.synthesis.keeping import as_json, keep, require_place
 from tools.synthesis.models import (
     Artifact,
     DraftRequest,
@@ -27,15 +25,11 @@ from tools.synthesis.models import (
     SynthesisDraft,
     SynthesisRun,
 )
-from tools.synthesis.outline import run_id, sections_of, title_of
-from tools.synthesis.sources import Pack
+from tools.synthesis.outline import Pack, run_id, sections_of, title_of
 from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
 
-OPENING = "index_unavailable"
-WAITS_S = (0.2, 0.5, 1.0)
-"""Waits for indexes that did not contribute to a document."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
@@ -57,20 +51,20 @@ async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> Synthe
     place = await in_thread(require_place, app, call.caller, request)
     run, told = await _whole(app, call, request, is_drafted=True)
     artifact = _artifact(request, run, told)
-    kept: Kept | None = None
+    kept = None
     if place is not None or call.claim is not None:
         sources = {source.id: source for each in told for source in each.pack.sources}
         cited = [sources[each] for each in artifact.source_ids]
         kept = await in_thread(keep, app, call, request, place, artifact, cited)
     if kept is None:
         return SynthesisDraft(**dict(run), artifact=artifact)
-    memory = kept.memory
+    memory, is_new = kept
     remembered = {
         "remembered_memory_id": memory.entity.id,
         "remembered_source_id": memory.capture.source_id,
         "remembered_scope": memory.entity.memory_scope,
     }
-    receipt = capture_receipt(app, call, [memory.entity.id] if kept.is_new else [])
+    receipt = capture_receipt(app, call, [memory.entity.id] if is_new else [])
     return SynthesisDraft(**dict(run), artifact=artifact.model_copy(update=remembered), mutation_receipt=receipt)
 
 
@@ -84,11 +78,6 @@ async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> 
 
 async def _whole(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
     answer = partial(_run, app, call, request, is_drafted=is_drafted)
-    for wait_s in WAITS_S:
-        run, told = await answered(app, call.caller.organization_id, answer)
-        if not any(OPENING in pack.degraded.values() for pack in run.source_packs):
-            return run, told
-        await anyio.sleep(wait_s)
     return await answered(app, call.caller.organization_id, answer)
 
 
@@ -108,7 +97,7 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
 
 
 def _run(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
-    packs = still_there(app, call.caller, gather(app, call, request, sections_of(request)))
+    packs = gather(app, call, request, sections_of(request))
     told = tell(packs, EXTENTS[request.depth]) if is_drafted else []
     gaps = [drafted_gaps(each) for each in told] if is_drafted else [planned_gaps(pack) for pack in packs]
     checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=is_drafted)

@@ -9,7 +9,7 @@ from tools.packs.facets import Facet
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
-from tools.synthesis.sources import Pack, Source
+from tools.synthesis.outline import Pack, Source
 from tools.synthesis.templates import Extent
 from tools.text.plain import one_line
 
@@ -41,22 +41,16 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
-    name: str
-    source_id: str
-    section_title: str
-
-
-@dataclass(frozen=True, slots=True)
 class Told:
     pack: Pack
     statements: tuple[Statement, ...] = ()
-    elsewhere: tuple[Elsewhere, ...] = ()
+    elsewhere: tuple[tuple[Source, str], ...] = ()
+    """Sources that another section tells, with its title."""
 
     @property
     def source_ids(self) -> list[str]:
         cited = [each for statement in self.statements for each in statement.all_source_ids]
-        return list(dict.fromkeys([*cited, *(each.source_id for each in self.elsewhere)]))
+        return list(dict.fromkeys([*cited, *(each.id for each, _ in self.elsewhere)]))
 
 
 def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
@@ -71,7 +65,7 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
     kept = _once(told)
     said = {each for statements in kept for one in statements for each in one.all_source_ids}
     return [
-        replace(each, statements=statements, elsewhere=tuple(one for one in each.elsewhere if one.source_id in said))
+        replace(each, statements=statements, elsewhere=tuple(one for one in each.elsewhere if one[0].id in said))
         for each, statements in zip(told, kept, strict=True)
     ]
 
@@ -93,14 +87,14 @@ def _homes(packs: Sequence[Pack]) -> dict[str, int]:
     return homes
 
 
-def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iterable[Elsewhere]:
+def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iterable[tuple[Source, str]]:
     pack = packs[place]
     if not pack.section.is_requested and any(homes[each.id] == place for each in pack.sources):
         return
     for source in pack.sources:
         home = homes[source.id]
         if home != place and source.relation is None and not source.is_redacted:
-            yield Elsewhere(source.name, source.id, packs[home].section.title)
+            yield source, packs[home].section.title
 
 
 def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:

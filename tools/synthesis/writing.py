@@ -9,9 +9,8 @@ from stores.records import JsonObject
 from tools.packs.facets import SHELVES
 from tools.records.trust import trust_of
 from tools.synthesis.models import Gap, PlanRequest, Verification
-from tools.synthesis.outline import title_of
-from tools.synthesis.sources import Pack, Source
-from tools.synthesis.statements import Elsewhere, Statement, Told
+from tools.synthesis.outline import Pack, Source, title_of
+from tools.synthesis.statements import Statement, Told
 from tools.text.inline import inert
 
 GROUPED_FROM = 6
@@ -58,8 +57,7 @@ def payload(run_id: str, request: PlanRequest, told: Sequence[Told], verificatio
                 "title": each.pack.section.title,
                 "statements": [_statement_data(statement) for statement in each.statements],
                 "see_also": [
-                    {"source_id": one.source_id, "name": one.name, "section": one.section_title}
-                    for one in each.elsewhere
+                    {"source_id": source.id, "name": source.name, "section": title} for source, title in each.elsewhere
                 ],
                 "source_ids": list(each.source_ids),
             }
@@ -112,9 +110,9 @@ def _section(told: Told) -> str:
     return "\n".join(lines)
 
 
-def _see_also(elsewhere: Sequence[Elsewhere]) -> Iterator[str]:
-    for title in dict.fromkeys(one.section_title for one in elsewhere):
-        named = (f"**{inert(one.name)}** [{one.source_id}]" for one in elsewhere if one.section_title == title)
+def _see_also(elsewhere: Sequence[tuple[Source, str]]) -> Iterator[str]:
+    for title in dict.fromkeys(each for _, each in elsewhere):
+        named = (f"**{inert(source.name)}** [{source.id}]" for source, each in elsewhere if each == title)
         yield f"- See also, under {inert(title)}: {'; '.join(named)}"
 
 

@@ -140,6 +140,17 @@ def test_a_second_agent_finds_what_the_first_one_kept(home: Home, start: Callabl
     assert first.process.pid != home.pid() != second.process.pid
 
 
+def test_an_answer_in_events_keeps_its_separators(home: Home, start: Callable[..., Agent]) -> None:
+    agent = start()
+    agent.greet()
+    agent.tool("remember", name="Key", content="Behind the boiler.\u2028Left.\x85Red.")
+
+    params = {"name": "search", "arguments": {"query": "boiler"}, "_meta": {"progressToken": 1}}
+    found = agent.ask("tools/call", params)["result"]
+
+    assert "Behind the boiler.\u2028Left.\x85Red." in json.dumps(found, ensure_ascii=False)
+
+
 def test_calls_go_on_when_the_server_was_killed(home: Home, start: Callable[..., Agent]) -> None:
     agent = start()
     agent.greet()

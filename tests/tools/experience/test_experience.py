@@ -16,8 +16,8 @@ from tests.people import Person, caught_up, host_of, worked
 from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project
 from tools.experience import deferred
-from tools.experience.notes import notes
 from tools.experience.operations import RecordExperienceRequest, record_experience
+from tools.experience.projections import notes
 from tools.experience.publishing import DISTILL, EMBED
 from tools.frame.operation import Call
 from tools.jobs.functions import RunningJob

@@ -32,9 +32,8 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, pers
 from tests.tools.experience.test_projections import experience, parts, step
 from tools.experience import keeping, publishing
 from tools.experience.keeping import EVIDENCE, Revision, memory_id_of
-from tools.experience.notes import notes
 from tools.experience.payload import Experience, content_hash
-from tools.experience.projections import edges, manifest_id, projections
+from tools.experience.projections import edges, manifest_id, notes, projections
 from tools.experience.publishing import Wanted, publish
 from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob

@@ -3,7 +3,7 @@
 import pytest
 
 from stores.errors import InvalidSetting
-from tools.llm import ModelSpec, build_language_model, building
+from tools.llm import ModelSpec, build_language_model, model
 from tools.runtime.settings import read_settings
 
 KEY = "sk-secret-0123456789"
@@ -41,7 +41,7 @@ def test_without_a_setting_there_is_no_model() -> None:
 
 
 def test_without_the_extra_the_start_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(building, "LIBRARY", "a_library_that_is_not_there")
+    monkeypatch.setattr(model, "LIBRARY", "a_library_that_is_not_there")
     with pytest.raises(InvalidSetting) as refused:
         build_language_model(ModelSpec("ollama", "m"))
     assert "engrain[llm]" in refused.value.remediation

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.packs.facets import INTENTS, SHELVES, Intent, Layer, most_each
-from tools.packs.selection import GONE, Option, relevant, select, takes
+from tools.packs.facets import GONE, INTENTS, SHELVES, Intent, Layer, Option, most_each, relevant, select, takes
 
 TYPES = sorted({each for shelf in SHELVES.values() for each in shelf.types})
 options = st.builds(

@@ -6,20 +6,13 @@ from typing import Any
 
 import pytest
 
-from auth.policy import MemoryScope
+from auth.policy import MemoryScope, Visibility
 from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
-from tools.reflecting.promotion_policy import (
-    ExceptionReason,
-    InputScope,
-    PromotionReason,
-    Target,
-    archivable,
-    target_objection,
-)
-from tools.reflecting.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
+from tools.reflecting.promotion import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
+from tools.reflecting.promotion_policy import ExceptionReason, InputScope, PromotionReason, archivable, target_objection
 from tools.reflecting.reflection.finding import KINDS
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +24,8 @@ def source(memory_scope: MemoryScope, scope_key: str | None) -> InputScope:
 
 PRIVATE, X, Y = source("private", "me"), source("project", "x"), source("project", "y")
 TEAM, ALL = source("team", "t"), source("organization", None)
-TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Target("organization", None)
+TO_PRIVATE, TO_X = Visibility("p", "private", "me"), Visibility("x", "project", "x")
+TO_ALL = Visibility("o", "organization", None)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +36,7 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
         (TO_X, [X, ALL], "promote_to_scope_must_match_broadest_input_scope"),
         (TO_X, [Y], "scope_crossing_requires_promotion"),
         (TO_X, [X, Y], "scope_crossing_requires_promotion"),
-        (Target("team", "t"), [X, TEAM], "scope_crossing_requires_promotion"),
+        (Visibility("t", "team", "t"), [X, TEAM], "scope_crossing_requires_promotion"),
         (TO_X, [X], None),
         (TO_X, [X, PRIVATE], None),
         (TO_ALL, [X, ALL, PRIVATE], None),
@@ -50,7 +44,7 @@ TO_PRIVATE, TO_X, TO_ALL = Target("private", "me"), Target("project", "x"), Targ
     ],
 )
 def test_a_promotion_keeps_to_the_scope_of_its_inputs(
-    target: Target, inputs: list[InputScope], reason: PromotionReason | None
+    target: Visibility, inputs: list[InputScope], reason: PromotionReason | None
 ) -> None:
     assert target_objection(target, inputs) == reason
 

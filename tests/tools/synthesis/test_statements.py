@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.synthesis.models import PlanRequest
-from tools.synthesis.outline import Section, run_id, sections_of, title_of
-from tools.synthesis.sources import Pack, Source
+from tools.synthesis.outline import Pack, Section, Source, run_id, sections_of, title_of
 from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown

@@ -98,7 +98,7 @@ def words_of(masked: str) -> list[str]:
     return [word[0] if "\ue000" <= word[0] <= "\ue003" else word for word in _WORD.findall(masked)]
 
 
-SURE, CLEAR, FAIR, WEAK = 1.0, 0.93, 0.85, 0.72
+SURE, CLEAR, FAIR = 1.0, 0.93, 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +117,13 @@ class Row:
         return [" ".join(each.split()) for each in phrases.split(";")]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    row: Row
-    start: int
-    end: int
-
-
-def hits(masked: str, words: list[str]) -> Iterator[Hit]:
+def hits(masked: str, words: list[str]) -> Iterator[tuple[Row, int, int]]:
     by_word = _by_word()
     for word in dict.fromkeys(words):
         for row, pattern in by_word.get(word, ()):
             match = pattern.search(masked)
             if match:
-                yield Hit(row, match.start(), match.end())
+                yield row, *match.span()
 
 
 @lru_cache(maxsize=1)
@@ -183,13 +176,9 @@ ROWS: tuple[Row, ...] = (
         reverted to|back; moved|pushed|shifted to {weekday}|next; on hold;
         disabled|stopped|paused|killed|kept|silenced ... ... for now; turned it|that|this off|on for;
         customer|client|legal|board|management has|have accepted|approved|agreed;
-        customer|client|legal|board|management|committee approves|accepts|agrees|chooses|rejects
-        """),
-    Row("decision", CLEAR, "rules something out", """
+        customer|client|legal|board|management|committee approves|accepts|agrees|chooses|rejects;
         we|i will not|never; we|i won't; ^ won't|wontfix fix|do|support|implement|be?; not going to; we no longer;
-        no more|longer|any ... from|since; not part of; out of scope
-        """),
-    Row("decision", CLEAR, "sets a rule from now on", """
+        no more|longer|any ... from|since; not part of; out of scope;
         from now on; going forward; until further notice; effective immediately; until then i|we;
         from next sprint|week|month|quarter|release on
         """),
@@ -265,10 +254,8 @@ ROWS: tuple[Row, ...] = (
         explains why|the; increased|decreased|reduced|improved|cut ... by|from|to <number>; correlates|correlated with;
         from <number> ... to|down|up <number>; to|down|up <number> from <number>
         """),
-    Row("claim", FAIR, "gives a reason", """
-        because|bc; since the|it|we|our|they|an|a; so|which|that's our|the|why; which means|is|are|was
-        """),
-    Row("claim", FAIR, "states how something behaves", """
+    Row("claim", FAIR, "gives a reason or a behaviour", """
+        because|bc; since the|it|we|our|they|an|a; so|which|that's our|the|why; which means|is|are|was;
         doesn't|don't|does|do not?
             support|work|expire|return|handle|scale|have|fit|reset|close|focus|know|accept|allow;
         isn't|aren't|wasn't|weren't; is|are|was|were not; can't|cannot|can|could|couldn't only|not; cannot|can't;

@@ -37,8 +37,11 @@ class Finding:
     end: int
     reason: str
     confidence: float
-    sensitivity_flags: tuple[Sensitivity, ...] = ()
     count: int = 1
+
+    @property
+    def sensitivity_flags(self) -> tuple[Sensitivity, ...]:
+        return sensitivity_flags(self.content)
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -85,8 +85,6 @@ CERTAIN = 0.95
 """Such a duplicate is not kept; below, a name or a verb may differ."""
 UNSURE = 0.94
 """Upper bound for statements of different kinds."""
-_CONTAINED = 0.9
-_LONG_ENOUGH = 4
 _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
 _KNOWN_LIMIT = 20_000
 
@@ -141,10 +139,6 @@ def similarity(one: Terms, other: Terms) -> float:
     if one.negated != other.negated or one.numbers != other.numbers or not one.stems or _opposed(one, other):
         return 0.0
     shared = overlap(one.stems, other.stems)
-    smaller, larger = sorted((len(one.stems), len(other.stems)))
-    if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
-        contained = len(one.stems & other.stems) / smaller
-        shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
     return min(shared, UNSURE) if (one.turns ^ other.turns) - _PREPOSITIONS else shared
 
 

@@ -6,25 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tools.reflecting.proposing import FLAWS, MOST, Proposal, admit
 from tools.reflecting.reflection.finding import CEILINGS, KINDS
-from tools.reflecting.reflection.proposals import FLAWS, MOST, Proposal, admit
 
 NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."
 
 
+def proposed(kind: str, quote: str, title: str = "", confidence: float | None = None) -> Proposal:
+    return Proposal.model_validate({"kind": kind, "quote": quote, "title": title, "confidence": confidence})
+
+
 def test_blanks_and_line_breaks_may_differ() -> None:
-    (finding,) = admit(NOTES, [Proposal("decision", "We moved the queue to NATS.")], limit=5).findings
+    (finding,) = admit(NOTES, [proposed("decision", "We moved the queue to NATS.")], limit=5).findings
     assert finding.content == "We moved the queue\n  to NATS."
     assert NOTES[finding.start : finding.end] == finding.content
 
 
 DROPPED = {
-    "other letters": (Proposal("decision", "we moved the queue to NATS."), "no_such_span"),
-    "joined sentences": (Proposal("claim", "to NATS. Do not use Redis"), "no_such_span"),
-    "one word": (Proposal("claim", "Latency"), "no_such_span"),
-    "nothing": (Proposal("claim", " "), "no_such_span"),
-    "no kind": (Proposal("entity", "Latency fell to 40 ms."), "unknown_kind"),
-    "hardly sure": (Proposal("claim", "Latency fell to 40 ms.", confidence=0.1), "doubtful"),
+    "other letters": (proposed("decision", "we moved the queue to NATS."), "no_such_span"),
+    "joined sentences": (proposed("claim", "to NATS. Do not use Redis"), "no_such_span"),
+    "one word": (proposed("claim", "Latency"), "no_such_span"),
+    "nothing": (proposed("claim", " "), "no_such_span"),
+    "no kind": (proposed("entity", "Latency fell to 40 ms."), "unknown_kind"),
+    "hardly sure": (proposed("claim", "Latency fell to 40 ms.", confidence=0.1), "doubtful"),
 }
 
 
@@ -36,7 +40,7 @@ def test_what_the_notes_do_not_say_is_dropped(proposal: Proposal, flaw: str) -> 
 
 
 def test_the_same_words_are_found_at_the_next_place_and_counted_once() -> None:
-    claim = Proposal("claim", "Latency fell to 40 ms.")
+    claim = proposed("claim", "Latency fell to 40 ms.")
     (finding,) = admit(NOTES, [claim, claim, claim], limit=5).findings
     assert finding.start == NOTES.index("Latency")
     assert finding.count == 2
@@ -54,26 +58,26 @@ TITLES = {
 @pytest.mark.parametrize(("said", "title"), TITLES.values(), ids=TITLES)
 def test_a_title_says_nothing_else_than_its_quotation(said: str, title: str) -> None:
     (finding,) = admit(
-        NOTES, [Proposal("rule", ""), Proposal("claim", "Do not use Redis for locks.", said)], limit=5
+        NOTES, [proposed("rule", ""), proposed("claim", "Do not use Redis for locks.", said)], limit=5
     ).findings
     assert finding.title == title
 
 
 def test_a_model_that_goes_on_is_not_listened_to() -> None:
-    admitted = admit(NOTES, [Proposal("claim", "no such words")] * (MOST + 7), limit=5)
+    admitted = admit(NOTES, [proposed("claim", "no such words")] * (MOST + 7), limit=5)
     assert admitted.dropped == {"too_many": 7, "no_such_span": MOST}
 
 
 words = st.sampled_from(["We", "moved", "the", "queue", "to", "NATS.", "Latency", "fell", "\n", "?", "ß", "🐘"])
 texts = st.lists(words, max_size=30).map(" ".join)
 proposals = st.builds(
-    Proposal, st.sampled_from([*KINDS, "entity"]), texts, texts, st.none() | st.floats(allow_nan=True)
+    proposed, st.sampled_from([*KINDS, "entity"]), texts, texts, st.none() | st.floats(allow_nan=True)
 )
 
 
-@given(notes=texts, proposed=st.lists(proposals, max_size=12), limit=st.integers(0, 5))
-def test_spans_exist_apart_and_confidence_is_bounded(notes: str, proposed: list[Proposal], limit: int) -> None:
-    admitted = admit(notes, proposed, limit=limit)
+@given(notes=texts, several=st.lists(proposals, max_size=12), limit=st.integers(0, 5))
+def test_spans_exist_apart_and_confidence_is_bounded(notes: str, several: list[Proposal], limit: int) -> None:
+    admitted = admit(notes, several, limit=limit)
     assert len(admitted.findings) <= limit
     assert set(admitted.dropped) <= set(FLAWS)
     end = 0
@@ -87,5 +91,5 @@ def test_spans_exist_apart_and_confidence_is_bounded(notes: str, proposed: list[
 def test_hostile_repetition_takes_no_long() -> None:
     notes = "a " * 30_000
     began = time.perf_counter()
-    admit(notes, [Proposal("claim", "a " * 900 + "b")] * MOST, limit=25)
+    admit(notes, [proposed("claim", "a " * 900 + "b")] * MOST, limit=25)
     assert time.perf_counter() - began < 10

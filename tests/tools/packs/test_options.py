@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tools.packs.reasons import reason
+from tools.packs.options import reason
 from tools.retrieval.ranking import Candidate
 
 NEAR = {"cosine": 0.7, "ranks": {"vector": 1}}
