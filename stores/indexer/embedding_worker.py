@@ -112,9 +112,9 @@ class EmbeddingWorker:
         rider, slices = found
         # Look for another turn afterwards.
         self._woken = True
-        if any(each.work.interactive for each in slices):
+        if any(work.interactive for work, _ in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
-        texts = [text for each in slices for text in each.texts]
+        texts = [text for _, those in slices for text in those]
         begin = time.monotonic()
         try:
             vectors = self.embedder.embed_documents(texts)
@@ -187,7 +187,7 @@ class EmbeddingWorker:
     def _failed(self, rider: Rider, slices: list[Slice], error: Exception) -> None:
         # Each record of a failed turn is tried again alone.
         self._passages = self._options.passages_per_turn
-        if any(not each.work.failures for each in slices):
+        if any(not work.failures for work, _ in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._options.pause_s(self._failures)
             self.outage = f"the embedding model does not answer: {error}"

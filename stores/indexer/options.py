@@ -44,8 +44,6 @@ class IndexerOptions:
     """Interval of looking for commits of other processes."""
     replay_at_most: int = 5_000
     """Changes up to which a fresh index follows the feed instead of a bulk build."""
-    backlog_limit: int = 20_000
-    """Deferred changes in memory; others stay in the feed."""
     retry_first_s: float = 0.5
     retry_at_most_s: float = 60.0
     busy_quantum_s: float = 10.0

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stores.embedding import Passage
-from stores.indexer.backlog import Progress
 from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import reading
@@ -22,7 +21,6 @@ from stores.records import Change, Position
 from stores.room import Room
 from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState
-from stores.vectors.passages import ranges
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
@@ -85,18 +83,19 @@ class VectorTrack(Track[VectorIndex]):
         self._buffered_at = 0.0
         self._marker = marker(handle.folder)
         """Stands beside the files until all records are in them."""
-        self._is_refilling = False
+        self._filling = ""
+        """Mode of the refill that goes on."""
         self._stored = handle.index.state()
         head, objection = around.feed.head(), self._objection_to(self._stored)
         asked = self._marker.read_text("utf-8") or MISSING if self._marker.exists() else ""
         mode = ALL if objection else asked or ("" if clean else MISSING)
         # A refill brings at least the state of the head.
-        progress = Progress(head.sequence if mode else 0, frozenset())
+        prefix = head.sequence if mode else 0
+        self._newest = 0
         if self._stored is not None and not objection:
-            progress = Progress(self._stored.position.sequence, self._stored.applied)
+            prefix, self._newest = self._stored.position.sequence, self._stored.newest.sequence
         self._epoch = head.epoch
-        ahead = max(READY_RECORDS, 2 * around.options.passages_at_most)
-        self.works = EmbeddingQueue(progress, around.options.backlog_limit, ahead)
+        self.works = EmbeddingQueue(prefix, max(READY_RECORDS, 2 * around.options.passages_at_most))
         if mode:
             self._refill(mode)
             log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)
@@ -143,9 +142,9 @@ class VectorTrack(Track[VectorIndex]):
     def recorded(self) -> Watermark | None:
         if self._stored is None:
             return None
-        sequence, applied = self._stored.position.sequence, ranges(self._stored.applied)
-        complete = not self._is_refilling and not self.tokens
-        return Watermark(sequence, applied, complete, len(self.refused()), self.handle.index.erasable)
+        complete = not self._filling and not self.tokens
+        erasable = self.handle.index.erasable
+        return Watermark(self._stored.position.sequence, complete, len(self.refused()), erasable)
 
     def refused(self) -> Mapping[str, Refusal]:
         failing = {} if self._worker.outage else self.works.failing.copy()
@@ -168,7 +167,7 @@ class VectorTrack(Track[VectorIndex]):
 
     @property
     def refilling(self) -> str:
-        return self.works.refilled if self._is_refilling else ""
+        return self.works.refilled if self._filling else ""
 
     @property
     def hindrance(self) -> str:
@@ -193,13 +192,13 @@ class VectorTrack(Track[VectorIndex]):
         self.works.refill(
             gone + [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
         )
-        self._is_refilling = True
+        self._filling = mode
 
     def _end_refill_if_done(self) -> None:
-        if not self._is_refilling or not self.works.is_refilled:
+        if not self._filling or not self.works.is_refilled:
             return
         self._store_progress()
-        self._is_refilling = False
+        self._filling = ""
         if self.works.lacking:
             self._marker.write_text(MISSING, "utf-8")
         else:
@@ -211,8 +210,6 @@ class VectorTrack(Track[VectorIndex]):
             works.scan(changes)
             if len(changes) < READ_CHANGES:
                 break
-        while works.wants_more:
-            works.catch_up(self._changes_after(works.reached))
         if works.scanned > scanned:
             self.deaf_until = time.monotonic() + self._around.options.gather_scans_s
         if works.sequence != before:
@@ -226,8 +223,12 @@ class VectorTrack(Track[VectorIndex]):
         while works := self.works.next_records():
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
-                work.take_in(read.get(work.record_id), self._divide)
-                work.vectors = self._worker.remembered.recall(work.texts()) or []
+                if entity := read.get(work.record_id):
+                    # Also what was embedded before changes below it, in the last run.
+                    work.is_held = self._filling != ALL and self.handle.index.holds(entity)
+                    if not work.is_held:
+                        work.take_in(entity, self._divide)
+                        work.vectors = self._worker.remembered.recall(work.texts()) or []
                 self.works.add(work)
             self._worker.wake()
 
@@ -266,7 +267,10 @@ class VectorTrack(Track[VectorIndex]):
         done, self._buffer = self._buffer, []
         self.works.commit(done)
         self._stored = state
-        self.tokens.follow((work.record_id for work in done), [work.record_id for work in done if work.entity is None])
+        written = [work for work in done if not work.is_held]
+        self.tokens.follow(
+            (work.record_id for work in written), [work.record_id for work in written if work.entity is None]
+        )
         self._end_refill_if_done()
         self._worked()
 
@@ -274,7 +278,7 @@ class VectorTrack(Track[VectorIndex]):
         self._write(works, self._state_with([]))
 
     def _write(self, works: Sequence[Work], state: VectorState) -> None:
-        newest = _newest(works)
+        newest = [work for work in _newest(works) if not work.is_held]
         records = [record for work in newest if (record := work.record()) is not None]
         self.handle.index.replace(records, [work.record_id for work in newest if work.entity is None], state)
 
@@ -300,22 +304,17 @@ class VectorTrack(Track[VectorIndex]):
             self._stored = state
 
     def _state_with(self, works: Sequence[Work]) -> VectorState:
-        progress = self.works.after(works)
-        position = self._around.feed.position(progress.prefix)
-        batch = position.batch
-        if progress.applied:
-            batch += "+" + self._around.feed.position(max(progress.applied)).batch
-        return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
+        prefix, newest = self.works.after(works)
+        self._newest = max(self._newest, prefix, newest)
+        position = self._around.feed.position(prefix)
+        if prefix == self._newest:
+            return VectorState(position, position)
+        return VectorState(position, self._around.feed.position(self._newest))
 
     def _objection_to(self, state: VectorState | None) -> str | None:
         if state is None:
             return None
-        feed, (batch, _, newest) = self._around.feed, state.position.batch.partition("+")
-        position = Position(state.position.epoch, state.position.sequence, batch)
-        objection = feed.objection(position)
-        if objection is None and state.applied:
-            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
-        return objection
+        return self._around.feed.objection(state.position) or self._around.feed.objection(state.newest)
 
     def _divide(self, text: str) -> Sequence[Passage]:
         if not text:

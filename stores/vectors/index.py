@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from stores.records import IndexFilter
+from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog, Held
@@ -54,6 +54,11 @@ class VectorIndex:
     def contents(self) -> Mapping[str, int]:
         """Records without text included."""
         return {record_id: held.revision for record_id, held in self._catalog.records.copy().items()}
+
+    def holds(self, entity: Entity) -> bool:
+        """Return whether the index has this revision of a record."""
+        held = self._catalog.records.get(entity.id)
+        return held is not None and held.revision == entity.revision
 
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
         """Replace records, remove deleted ones and store the state, in one commit.

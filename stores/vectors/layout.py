@@ -12,7 +12,7 @@ from stores.vectors.catalog import EMPTY, PASSAGE
 from stores.vectors.matrix import VISIBILITY, Columns
 from stores.vectors.passages import EmbeddedRecord, Integers, Vector
 
-FORMAT = "1"
+FORMAT = "2"
 FACETS: tuple[Facet, ...] = get_args(Facet)
 STATE_ID = "\0state"
 LIGHT = ["row", "kind", "record_id", "revision", "passage"]

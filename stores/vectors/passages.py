@@ -1,8 +1,8 @@
 """Value types of the vector index."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import NamedTuple, Self
 
@@ -62,30 +62,15 @@ class DenseHits(Hits[DenseHit]):
     dtypes = (np.float64, np.int64, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorState:
-    """All changes up to a position, and single ones above it."""
+class VectorState(NamedTuple):
+    """All changes up to a position, and some up to the newest one."""
 
     position: Position
-    applied: frozenset[int] = frozenset()
+    newest: Position
 
     def to_json(self) -> str:
-        position = self.position
-        return json.dumps([position.epoch, position.sequence, position.batch, ranges(self.applied)])
+        return json.dumps([astuple(each) for each in self])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        epoch, sequence, batch, pairs = json.loads(text)
-        applied = frozenset(number for first, last in pairs for number in range(first, last + 1))
-        return cls(Position(epoch, sequence, batch), applied)
-
-
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Return numbers as pairs of first and last."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return found
+        return cls(*(Position(*each) for each in json.loads(text)))

@@ -311,7 +311,7 @@ def test_what_was_deleted_is_erased_in_a_quiet_moment(world: World) -> None:
 
 
 def test_the_watermark_of_an_unwritten_state_is_not_invented(world: World) -> None:
-    state = VectorState(Position("e", 3, "b"), frozenset({5}))
+    state = VectorState(Position("e", 3, "b"), Position("e", 5, "c"))
     assert VectorState.from_json(state.to_json()) == state
     world.start()
     assert world.indexer.watermarks() == {}

@@ -189,9 +189,7 @@ def test_a_restored_ledger_is_noticed_by_changes_that_were_applied_ahead_of_the_
     world.settle()
     head = world.ledger.feed.head(ORG)
     with world.indexer.indexes(ORG) as open_:
-        ahead = VectorState(
-            Position(head.epoch, head.sequence, f"{head.batch}+another"), frozenset({head.sequence + 2})
-        )
+        ahead = VectorState(head, Position(head.epoch, head.sequence + 2, "another"))
         open_.vectors.replace([], ["old"], ahead)
     world.stop()
     world.write(draft("a"), draft("b"), draft("c"))

@@ -33,8 +33,8 @@ def record(
     return EmbeddedRecord(record_id, revision, visibility, values, NOW, passages)
 
 
-def state(sequence: int, *applied: int) -> VectorState:
-    return VectorState(Position("epoch", sequence, f"batch-{sequence}"), frozenset(applied))
+def state(sequence: int, newest: int = 0) -> VectorState:
+    return VectorState(*(Position("epoch", each, f"batch-{each}") for each in (sequence, max(sequence, newest))))
 
 
 def opened(folder: Path, model: str = "m@1", **options: int | Room) -> VectorIndex:
