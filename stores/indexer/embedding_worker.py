@@ -5,7 +5,8 @@ Order: single writes, bulk writes, token vectors.
 
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -13,15 +14,42 @@ import structlog
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_queue import TokenQueue
-from stores.indexer.vector_cache import VectorCache
+from stores.indexer.token_queue import TokenQueue, digest_of
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
     from stores.embedding.late import LateEncoder
 
+LONGEST = 8
+"""Passages of a cached text; a longer one would evict hundreds of others."""
+
 log = structlog.get_logger("indexer")
+
+
+class VectorCache:
+    """LRU cache of vectors by text: a change of metadata costs no embedding. Thread-safe."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[bytes, list[Vectors]] = OrderedDict()
+
+    def recall(self, text: str) -> "list[Vectors]":
+        with self._lock:
+            found = self._kept.pop(digest := digest_of(text), None)
+            if found is None:
+                return []
+            self._kept[digest] = found
+            return [*found]
+
+    def keep(self, text: str, vectors: "Sequence[Vectors]") -> None:
+        if len(vectors) <= LONGEST:
+            with self._lock:
+                # Copies: a row of a turn's matrix would keep all of it in memory.
+                self._kept[digest_of(text)] = [vector.copy() for vector in vectors]
+                while len(self._kept) > self._limit:
+                    self._kept.popitem(last=False)
 
 
 class Rider(Protocol):
@@ -42,7 +70,7 @@ class EmbeddingWorker:
         self.late = late
         self._tokens_from = 0.0
         """A single write is often followed by others: tokens wait."""
-        self.remembered = VectorCache(options.cached_passages)
+        self.remembered = VectorCache(options.cached_texts)
         self._options = options
         self._passages = options.passages_per_turn
         self._signal = threading.Condition()

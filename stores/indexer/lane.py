@@ -10,11 +10,10 @@ from typing import Generic
 
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
-from stores.indexer.handle import Handle, T, closing_on_error
 from stores.indexer.rebuild import Rebuild
 from stores.indexer.status import IndexStatus, State
 from stores.indexer.surroundings import Interrupted, ModelUnavailable, Surroundings, describe, log
-from stores.indexer.track import FOREVER, Adapter, Track
+from stores.indexer.track import FOREVER, Adapter, Handle, T, Track, closing_on_error
 
 WAIT_FOR_READERS_S = 5.0
 
@@ -122,7 +121,7 @@ class Lane(Generic[T]):
     def waitable(self) -> bool:
         """Changes will get into this index by themselves."""
         with self._lock:
-            hopeful = (self._follows or not self._settled.is_set()) and not self._adapter.outage
+            hopeful = (self._follows or not self._settled.is_set()) and not self._adapter.outage()
             return self._state != "failed" and (self._final is not None or hopeful)
 
     @property
@@ -209,7 +208,7 @@ class Lane(Generic[T]):
 
     def _adopt(self, folder: Path) -> None:
         try:
-            track = self._adapter.open(folder, self._around, clean=self._verified and not self._failures)
+            track = self._adapter.open(folder, self._around, self._verified and not self._failures)
         except (OSError, LedgerUnreadable, ModelUnavailable):
             raise  # The files may be whole.
         except Exception:

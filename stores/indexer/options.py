@@ -32,7 +32,7 @@ class IndexerOptions:
     quick_turn_s: float = 1.0
     late_after_s: float = 0.3
     """Quiet time after a single write before tokens are encoded."""
-    cached_passages: int = 512
+    cached_texts: int = 256
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0

@@ -12,13 +12,13 @@ from typing import Any
 from stores.graph import GraphIndex
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
-from stores.indexer.feed_adapters import GraphAdapter, LexicalAdapter
+from stores.indexer.feed_track import graph_adapter, lexical_adapter
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.lane import Lane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
-from stores.indexer.vector_track import VectorAdapter
+from stores.indexer.vector_track import vector_adapter
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
 from stores.room import Room
@@ -104,10 +104,10 @@ class OpenOrganization:
             progressed=self._progressed, hurried=lambda: len(self.waits) > 0,
         )  # fmt: skip
         self.waits = Waits(self.missing)
-        self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
+        self.lexical = Lane(lexical_adapter(), around)
+        self.graph = Lane(graph_adapter(options.graph_engine, shared.clock, shared.graph_room), around)
         self.vectors = (
-            Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
+            Lane(vector_adapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
         )
         self.lanes: tuple[Lane[Any], ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0

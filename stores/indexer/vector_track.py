@@ -11,12 +11,10 @@ from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.refusals import Refusal, divide, is_of_the_machine
-from stores.indexer.status import IndexName
 from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
 from stores.indexer.token_queue import TokenQueue
-from stores.indexer.track import FOREVER, Track
+from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
 from stores.records import Change, Position
 from stores.room import Room
 from stores.tokens import TokenStore
@@ -26,46 +24,38 @@ MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
 
 
-class VectorAdapter:
-    name: IndexName = "vectors"
-    in_place = True
-
-    def __init__(self, worker: EmbeddingWorker, room: Room) -> None:
-        self._worker = worker
-        self._room = room
-
-    @property
-    def outage(self) -> str:
-        return self._worker.outage
-
-    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "VectorTrack":
+def vector_adapter(worker: EmbeddingWorker, room: Room) -> Adapter[VectorIndex]:
+    def opened(folder: Path, around: Surroundings, clean: bool) -> VectorTrack:
         """Open a generation, or a fresh one where another model made it; ModelUnavailable without the model."""
         try:
-            index = self._opened(folder, around)
+            index = _opened(folder, around, worker, room)
         except ModelChanged as change:
             log.info("embedding_model_changed", organization_id=around.organization_id, reason=str(change))
-            folder = around.files.start(self.name, incomplete=True)
-            around.files.sweep(self.name, [folder], damaged=False)
-            index = self._opened(folder, around)
+            folder = around.files.start("vectors", incomplete=True)
+            around.files.sweep("vectors", [folder], damaged=False)
+            index = _opened(folder, around, worker, room)
         with closing_on_error(index):
-            return VectorTrack(Handle(index, folder), around, self._worker, clean=clean)
+            return VectorTrack(Handle(index, folder), around, worker, clean=clean)
 
-    def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
-        with _reaching_model():
-            embedder = self._worker.embedder
-            dimension = embedder.dimension
-        index = VectorIndex(folder, model=embedder.model, dimension=dimension, room=self._room)
-        late = self._worker.late
-        if late is None:
-            # Deleted records would stay in it.
-            TokenStore.remove(folder)
-        else:
-            try:
-                index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
-            except (sqlite3.Error, OSError) as error:
-                # Search goes on without them, until the organization is opened again.
-                log.warning("token_vectors_failed", organization=around.organization_id, error=describe(error))
-        return index
+    return Adapter("vectors", opened, in_place=True, outage=lambda: worker.outage)
+
+
+def _opened(folder: Path, around: Surroundings, worker: EmbeddingWorker, room: Room) -> VectorIndex:
+    with _reaching_model():
+        embedder = worker.embedder
+        dimension = embedder.dimension
+    index = VectorIndex(folder, model=embedder.model, dimension=dimension, room=room)
+    late = worker.late
+    if late is None:
+        # Deleted records would stay in it.
+        TokenStore.remove(folder)
+    else:
+        try:
+            index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
+        except (sqlite3.Error, OSError) as error:
+            # Search goes on without them, until the organization is opened again.
+            log.warning("token_vectors_failed", organization=around.organization_id, error=describe(error))
+    return index
 
 
 class VectorTrack(Track[VectorIndex]):
@@ -228,7 +218,7 @@ class VectorTrack(Track[VectorIndex]):
                     work.is_held = self._filling != ALL and self.handle.index.holds(entity)
                     if not work.is_held:
                         work.take_in(entity, self._divide)
-                        work.vectors = self._worker.remembered.recall(work.texts()) or []
+                        work.vectors = self._worker.remembered.recall(work.text)
                 self.works.add(work)
             self._worker.wake()
 
@@ -238,7 +228,7 @@ class VectorTrack(Track[VectorIndex]):
             self._buffered_at = time.monotonic()
         self._buffer += done
         for work in done:
-            self._worker.remembered.keep(work.texts(), work.vectors)
+            self._worker.remembered.keep(work.text, work.vectors)
 
     def _due_in(self) -> float:
         options = self._around.options

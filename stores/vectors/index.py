@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog, Held
-from stores.vectors.matrix import Matrix, Snapshot, row_bytes
+from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
 MEMORY_MB = 512
@@ -71,9 +71,9 @@ class VectorIndex:
         with self._writing:
             gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
             text = state.to_json()
-            held, state_row = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
+            held, state_row, columns = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
             self._catalog.put_state(state_row, text)
-            self._take_in(held, latest)
+            self._take_in(held, columns)
             if (self._dropped or not self._fits()) and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
@@ -157,7 +157,7 @@ class VectorIndex:
                 if passage.vector.shape != (self._dimension,) or not np.isfinite(passage.vector).all():
                     raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
 
-    def _take_in(self, written: Mapping[str, Held], latest: Mapping[str, EmbeddedRecord]) -> None:
+    def _take_in(self, written: Mapping[str, Held], columns: Callable[[], Columns]) -> None:
         for record_id, held in written.items():
             self._catalog.put(record_id, held)
         self._validity = self._catalog.validity()
@@ -165,8 +165,7 @@ class VectorIndex:
         if matrix is None:
             return
         matrix.bury(written)
-        for record in latest.values():
-            matrix.append(record)
+        matrix.append(columns())
         matrix.publish()
         if not self._fits():
             self.drop()
@@ -196,7 +195,7 @@ class VectorIndex:
         matrix = Matrix(self._dimension)
         valid = [row for held in self._catalog.records.values() for row in held.passage_rows]
         for columns in self._table.load(np.array(valid, np.int64)):
-            matrix.append_columns(columns)
+            matrix.append(columns)
         matrix.publish()
         self._load_s = time.monotonic() - begin
         self._matrix = matrix

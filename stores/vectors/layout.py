@@ -101,8 +101,7 @@ def vectors(table: Any) -> Vector:
     return np.concatenate([np.empty((0, width), np.float32), *lines])
 
 
-def columns(batch: Any, valid: Integers) -> Columns:
-    table = pa.Table.from_batches([batch])
+def columns(table: Any, valid: Integers) -> Columns:
     chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
     rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()
     return Columns(

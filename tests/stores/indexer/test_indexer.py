@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from stores.embedding import Passage
 from stores.index import IndexBatch, Item
 from stores.indexer import IndexStatus
-from stores.indexer.vector_cache import LONGEST
+from stores.indexer.embedding_worker import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
 from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, HashEmbedder, World, draft, until

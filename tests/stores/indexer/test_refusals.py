@@ -266,7 +266,7 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)], draft("a", "poison"))
     world.settle()
     embedder.refused = "poison"
-    world.restart(cached_passages=0)
+    world.restart(cached_texts=0)
     world.indexer.reindex(ORG, ["vectors"])
     assert refused(world)["vectors"] == 1
     embedder.refused = None
