@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from stores.folder import sync_folder
 from stores.graph.engine import MIB, Engine
 from stores.graph.schema import SCHEMA_VERSION
 
@@ -14,12 +13,9 @@ def database_path(folder: Path, engine: Engine) -> Path:
     return folder / f"{engine}-{SCHEMA_VERSION}.db"
 
 
-def building_path(folder: Path, engine: Engine) -> Path:
-    return folder / f"{engine}-{SCHEMA_VERSION}.building"
-
-
-def log_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.wal")
+def discard(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
 
 
 def pool_for(path: Path, floor_mb: int) -> int:
@@ -32,15 +28,7 @@ def pool_for(path: Path, floor_mb: int) -> int:
 
 
 def remove_strangers(folder: Path, keep: Path) -> None:
-    """Delete files of other engines, older schemas and interrupted rebuilds."""
+    """Delete files of other engines and older schemas."""
     for path in folder.iterdir():
         if path.is_file() and not path.name.startswith(keep.name):
             path.unlink()
-
-
-def replace_graph(built: Path, target: Path) -> None:
-    """Replace a graph file by a closed one; the old file's log goes first."""
-    log_path(target).unlink(missing_ok=True)
-    sync_folder(target.parent)
-    built.replace(target)
-    sync_folder(target.parent)

@@ -11,7 +11,7 @@ from stores.folder import claim, release
 from stores.graph import schema
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
-from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
+from stores.graph.files import database_path, discard, remove_strangers
 from stores.graph.gate import Gate
 from stores.graph.graph_cache import GraphCache
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
@@ -25,6 +25,7 @@ _CHECKPOINT_TRANSACTIONS = 1_000
 _CHECKPOINT_RECORDS = 20_000
 _BURIED_SHARE = 0.1
 _BYTES_PER_RECORD = 1_024
+_LOAD_POOL_MB = 1_024
 WALK_CAP = 500
 MEMORY_MB = 128
 
@@ -52,7 +53,6 @@ class GraphIndex:
         self._closed = False
         self._transactions = 0
         self._records = 0
-        self._worth_counting = True
         self._cache = GraphCache(room or Room(MEMORY_MB * MIB), self._count, self._export)
         claim(folder)
         try:
@@ -140,17 +140,27 @@ class GraphIndex:
             self._cache.follow(ends, batch)
         self._transactions += 1
         self._records += len(batch.items)
-        self._worth_counting = True
         if self._transactions >= _CHECKPOINT_TRANSACTIONS or self._records >= _CHECKPOINT_RECORDS:
             self.checkpoint()
 
     def load(
         self, entities: Iterable[Sequence[Entity]], relations: Iterable[Sequence[Relation]], position: Position
     ) -> None:
-        """Replace the whole graph; reads see the old one until then."""
+        """Write the graph anew, checkpointed; reads wait. Ids are unique."""
         from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
 
-        self._rebuild(bulk.entity_tables(entities), bulk.edge_tables(relations), position)
+        with self._gate.exclusive():
+            self._check_open()
+            self._sessions.reopen(lambda: discard(self._path), _LOAD_POOL_MB)
+            try:
+                writer = self._sessions.writer
+                bulk.fill(writer, entities, relations)
+                writer.rows(schema.PUT_POSITION, **schema.position_values(position))
+                writer.command("CHECKPOINT")
+            finally:
+                self._sessions.reopen()
+                self._transactions = self._records = 0
+            self._cache.drop()
 
     @property
     def erasable(self) -> int:
@@ -168,18 +178,15 @@ class GraphIndex:
             self._transactions = self._records = 0
             self._sessions.grow_pool()
 
-    def compact(self) -> None:
-        """Rebuild a file with many buried records or much dead space, else checkpoint."""
-        if self._worth_counting and self._is_wasteful():
-            from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
-
-            position = self.position()
-            with self._reading() as session:
-                entities, edges = bulk.exported_tables(session)
-            self._rebuild(entities, edges, position)
-        elif self._transactions:
+    def compact(self) -> bool:
+        """Checkpoint; return whether the file has many buried records or much dead space."""
+        if self._transactions:
             self.checkpoint()
-        self._worth_counting = False
+        counts = self._counts()
+        records = sum(int(count) for count, _ in counts)
+        buried = sum(int(buried or 0) for _, buried in counts)
+        dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
+        return dead_space or buried > _BURIED_SHARE * records
 
     def close(self) -> None:
         """Checkpoint and release the file. Idempotent."""
@@ -207,27 +214,6 @@ class GraphIndex:
         with self._reading() as session:
             edges = session.table(schema.EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
             return session.table(schema.ALL_ENTITIES), edges
-
-    def _is_wasteful(self) -> bool:
-        counts = self._counts()
-        records = sum(int(count) for count, _ in counts)
-        buried = sum(int(buried or 0) for _, buried in counts)
-        dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
-        return dead_space or buried > _BURIED_SHARE * records
-
-    def _rebuild(self, entities: Iterable[Any], edges: Iterable[Any], position: Position | None) -> None:
-        from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
-
-        building = building_path(self._folder, self._engine)
-        try:
-            bulk.build(building, self._engine, entities, edges, position)
-            with self._gate.exclusive():
-                self._check_open()
-                self._sessions.reopen(lambda: replace_graph(building, self._path))
-                self._cache.drop()
-        finally:
-            bulk.discard(building)
-        self._transactions = self._records = 0
 
     def _check_open(self) -> None:
         if self._closed:

@@ -22,8 +22,8 @@ class Sessions:
         self._floor_mb = floor_mb
         self._open()
 
-    def _open(self) -> None:
-        self._pool_mb = pool_for(self._path, self._floor_mb)
+    def _open(self, pool_mb: int = 0) -> None:
+        self._pool_mb = max(pool_mb, pool_for(self._path, self._floor_mb))
         options = database_options(self._engine, self._pool_mb)
         self._database = self._module.Database(str(self._path), **options)
         try:
@@ -59,15 +59,15 @@ class Sessions:
     def grow_pool(self) -> None:
         """Reopen with a larger buffer pool where the file has outgrown it."""
         if pool_for(self._path, self._floor_mb) > 2 * self._pool_mb:
-            self.reopen(lambda: None)
+            self.reopen()
 
-    def reopen(self, replace: Callable[[], None]) -> None:
-        """Close everything, let the caller replace the file, and open it again."""
+    def reopen(self, replace: Callable[[], None] = lambda: None, pool_mb: int = 0) -> None:
+        """Close everything, let the caller replace the file, and open it again, with a buffer pool of this size."""
         try:
             self.close()
             replace()
         finally:
-            self._open()
+            self._open(pool_mb)
 
     def close(self) -> None:
         while not self._readers.empty():

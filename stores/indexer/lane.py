@@ -243,6 +243,8 @@ class Lane(Generic[T]):
         if delay == FOREVER:
             self._caught_up(track)
             delay = track.quiet()
+            if track.is_worn and not self._rebuild.runs:
+                self._rebuild.due, track.is_worn, delay = "much of it is dead", False, 0.0
         if delay == 0.0:
             self._progressed()
         return delay

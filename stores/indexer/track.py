@@ -100,6 +100,8 @@ class Track(ABC, Generic[T]):
         self.deaf_until = 0.0
         """Changes are not looked at before, unless somebody waits."""
         self.serves = False
+        self.is_worn = False
+        """A rebuild would save space."""
         self._around = around
         # Deleted text left over from the last run is erased soon.
         self._commits = 1 if handle.index.erasable else 0
@@ -194,7 +196,7 @@ class Track(ABC, Generic[T]):
         return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER
 
     def _compact(self) -> None:
-        self.handle.index.compact()
+        self.is_worn = self.handle.index.compact()
 
     def _compaction_due(self) -> bool:
         if not self._commits or time.monotonic() < self._compact_not_before:

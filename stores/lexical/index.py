@@ -209,13 +209,14 @@ class LexicalIndex:
         if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
             self._rewrite()
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         """Copy live records into a fresh index (20,000 short ones a second), if any are removed.
 
         Tantivy's binding cannot force a merge, and a deletion only hides a record. Searches go on.
         """
         if self._progress.erasable:
             self._rewrite()
+        return False
 
     def close(self) -> None:
         """Wait for merges and release lock, thread and memory. Idempotent."""

@@ -132,7 +132,7 @@ class VectorIndex:
     def erasable(self) -> int:
         return max(0, len(self._catalog.superseded) - len(self._catalog.former_states))
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         """Erase removed rows, merge the rest, build the approximate index of large tables.
 
         Seconds per 100,000 passages, a minute with the approximate index. Blocks `replace`, not searches.
@@ -143,6 +143,7 @@ class VectorIndex:
                 self.tokens.compact()
             if not self._fits() and self._catalog.passages >= self._index_from:
                 self._table.ensure_index()
+        return False
 
     def close(self) -> None:
         with self._writing:
