@@ -36,7 +36,6 @@ class Lane(Generic[T]):
         self._retry_at = 0.0
         self._postponed = 0
         self._verified = around.clean
-        self._reported: BaseException | None = None
         self._serving: Track[T] | None = None
         self._follows = False
         self._rebuild = Rebuild(adapter, self._around)
@@ -76,10 +75,6 @@ class Lane(Generic[T]):
         done = self._rebuild.request()
         self._signal.set()
         return done
-
-    def report(self, error: BaseException) -> None:
-        self._reported = error
-        self._signal.set()
 
     @property
     def recorded(self) -> Watermark | None:
@@ -180,9 +175,6 @@ class Lane(Generic[T]):
             return 0.0
 
     def _step(self) -> float:
-        error, self._reported = self._reported, None
-        if error is not None:
-            raise error
         is_closed = self._serving is None and not self._rebuild.runs
         if is_closed and (not self._rebuild.due or self._adapter.in_place):
             self._open()

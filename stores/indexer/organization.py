@@ -16,7 +16,7 @@ from stores.indexer.feed_track import graph_adapter, lexical_adapter
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.lane import Lane
 from stores.indexer.options import IndexerOptions
-from stores.indexer.status import IndexName, IndexStatus
+from stores.indexer.status import IndexStatus
 from stores.indexer.surroundings import Surroundings
 from stores.indexer.vector_track import vector_adapter
 from stores.ledger import Ledger
@@ -163,9 +163,6 @@ class OpenOrganization:
         """Remove vectors where there is no model any more."""
         if self.vectors is None:
             self._files.sweep("vectors", ())
-
-    def lane(self, name: IndexName) -> Lane[Any] | None:
-        return next((lane for lane in self.lanes if lane.name == name), None)
 
     def wait_settled(self, timeout_s: float) -> bool:
         return self.lexical.wait_settled(timeout_s) and self.graph.wait_settled(min(timeout_s, GRAPH_TIMEOUT_S))

@@ -281,21 +281,6 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
 
 
-def test_an_index_that_a_search_finds_damaged_is_opened_again_and_rebuilt_at_the_second_time(world: World) -> None:
-    world.write(draft("a", "kestrel"))
-    world.settle()
-    world.restart(retry_first_s=1.5)
-    world.settle()
-    generation = (world.indexes / ORG / "lexical" / "current").read_text()
-    for _ in range(2):
-        world.indexer.report(ORG, "lexical", ValueError("a checksum does not match"))
-        until(lambda: "checksum" in world.indexer.degraded(ORG).get("lexical", ""))
-        until(lambda: world.indexer.degraded(ORG) == {})
-    world.settle()
-    assert world.by_words("kestrel") == ["a"]
-    assert (world.indexes / ORG / "lexical" / "current").read_text() != generation
-
-
 def test_another_model_is_taken_up_without_losing_the_words(world: World) -> None:
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(10)])
     world.settle()
