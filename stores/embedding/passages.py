@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from stores.embedding.embedder import Passage
 
 if TYPE_CHECKING:
-    from stores.embedding.wordpiece import WordPieceTokenizer
+    from stores.embedding.shipped import WordPieceTokenizer
 
 _SENTENCE_END = frozenset(".!?…。！？")  # noqa: RUF001 - full-width marks are meant
 _CLOSING = "\"')]}”’»"  # noqa: RUF001 - so are typographic quotes

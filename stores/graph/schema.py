@@ -56,6 +56,7 @@ UPDATE_EDGE = (
 BURY_EDGE = f"{_EDGE} SET r.visibility = '{BURIED}'"
 
 # Rows are lists of strings, counted from 1: a statement that was prepared for one type of row takes no other.
+# Each end needs a MATCH of its own, since `MATCH (a), (b)` forms every pair.
 FIND_LINKS = "UNWIND $ids AS id MATCH (l:Link {id: id}) RETURN l.id"
 FIND_ENTITIES = "UNWIND $ids AS id MATCH (e:Entity {id: id}) RETURN e.id"
 CREATE_ENTITIES = (

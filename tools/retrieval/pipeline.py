@@ -15,7 +15,7 @@ from stores.event_times import recent_at
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
-from stores.language.script import is_latin
+from stores.language.wording import is_latin
 from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector, VectorIndex

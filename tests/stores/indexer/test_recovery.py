@@ -265,8 +265,7 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     monkeypatch.setattr(Feed, "read", halfway)
     monkeypatch.setattr("stores.indexer.indexer.OPEN_TIMEOUT_S", 0.2)
     world.stop()
-    for module in ("schema", "generations"):
-        monkeypatch.setattr(f"stores.lexical.{module}.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("stores.lexical.schema.FORMAT", FORMAT + 1)
     for _ in range(2):
         world.restart(batch_changes=1)
         until(lambda: ("lexical", readable) in [(line.index, line.watermark) for line in world.indexer.status()])
