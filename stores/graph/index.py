@@ -14,7 +14,7 @@ from stores.graph.engine import MIB, Engine, Session
 from stores.graph.graph_cache import GraphCache
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
 from stores.graph.sessions import Sessions, database_path, discard, remove_strangers
-from stores.graph.walk import Walk, breadth_first
+from stores.graph.walk import AT_ONCE, Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
 from stores.room import Room
@@ -26,6 +26,7 @@ _BYTES_PER_RECORD = 1_024
 _LOAD_POOL_MB = 1_024
 _WORTH_A_LIST = 8
 """New records from which they are written as one list, in a tenth of the time."""
+_AT_ONCE_IN_MEMORY = 64
 WALK_CAP = 500
 MEMORY_MB = 128
 
@@ -145,25 +146,26 @@ class GraphIndex:
             raise ValueError("depth must be 1, 2 or 3")
         copy = self._cache.get() if depth > 1 else None
         most = math.inf if most_around is None else most_around
-        known: dict[str, Sequence[Neighbour]] = {}
+        known: dict[str, Sequence[Edge]] = {}
+        now = self._clock()
 
         def around(ids: Sequence[str]) -> tuple[Sequence[Edge], bool]:
-            known.update(self._hop([id_ for id_ in ids if id_ not in known], query))
-            shown = [neighbour.edge for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
+            if copy is not None:
+                known.update(copy.edges([each for each in ids if each not in known], query, now))
+            for origin, found in self._hop([each for each in ids if each not in known], query).items():
+                known[origin] = [neighbour.edge for neighbour in found]
+            shown = [edge for id_ in ids for edge in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
-        def walked(start: str) -> Walk:
-            if copy is not None:
-                walk = copy.walk(start, query, self._clock(), depth=depth, cap=cap, most_around=most)
-                if walk is not None:
-                    return walk
-            return breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most)
-
-        return {start: walked(start) for start in entity_ids}
+        at_once = AT_ONCE if copy is None else _AT_ONCE_IN_MEMORY
+        return {
+            start: breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most, at_once=at_once)
+            for start in entity_ids
+        }
 
     def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
         origins = dict.fromkeys(ids)
-        if query.finds_nothing():
+        if not origins or query.finds_nothing():
             return {origin_id: [] for origin_id in origins}
         now = self._clock()
         with self._reading() as session:

@@ -6,8 +6,8 @@ Order: single writes, bulk writes, token vectors.
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -52,16 +52,11 @@ class VectorCache:
                     self._kept.popitem(last=False)
 
 
-class Rider(Protocol):
-    @property
-    def works(self) -> EmbeddingQueue: ...
-
-    @property
-    def tokens(self) -> TokenQueue: ...
-
-    def wake(self) -> None: ...
-
-    def note_outage(self) -> None: ...
+class Rider(NamedTuple):
+    works: EmbeddingQueue
+    tokens: TokenQueue
+    wake: Callable[[], None]
+    note_outage: Callable[[], None]
 
 
 class EmbeddingWorker:

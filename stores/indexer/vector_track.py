@@ -8,7 +8,7 @@ from pathlib import Path
 
 from stores.embedding import Passage
 from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
-from stores.indexer.embedding_worker import EmbeddingWorker
+from stores.indexer.embedding_worker import EmbeddingWorker, Rider
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
 from stores.indexer.refusals import Refusal, divide, is_of_the_machine
@@ -66,7 +66,6 @@ class VectorTrack(Track[VectorIndex]):
     ) -> None:
         """Compare the index with the ledger after an unclean stop."""
         super().__init__(handle, around)
-        self.wake = around.wake
         self.compact_after = around.options.compact_after_commits
         self._worker = worker
         self._buffer: list[Work] = []
@@ -90,11 +89,12 @@ class VectorTrack(Track[VectorIndex]):
             self._refill(mode)
             log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)
         self.tokens = TokenQueue(around, handle, worker.wake)
-        worker.join_in(self)
+        self._rider = Rider(self.works, self.tokens, around.wake, self._note_outage)
+        worker.join_in(self._rider)
 
-    def note_outage(self) -> None:
+    def _note_outage(self) -> None:
         self._around.progressed()
-        self.wake()
+        self._around.wake()
 
     def fill(self) -> None:
         self._refill(ALL)
@@ -113,7 +113,7 @@ class VectorTrack(Track[VectorIndex]):
         return 0.0
 
     def finish(self) -> Watermark | None:
-        self._worker.leave(self)
+        self._worker.leave(self._rider)
         self._collect()
         if self._buffer:
             self._commit()
@@ -121,7 +121,7 @@ class VectorTrack(Track[VectorIndex]):
         return self.recorded()
 
     def retire(self, then: Callable[[], None] = lambda: None) -> None:
-        self._worker.leave(self)
+        self._worker.leave(self._rider)
         self.tokens.let_go()
         super().retire(then)
 

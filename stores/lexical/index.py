@@ -21,7 +21,7 @@ from stores.lexical.neighbours import Alongside, Marked, Placed, Threads
 from stores.lexical.queries import Plan
 from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import Progress, key_of
-from stores.lexical.visible_stats import VisibleStats, VisibleStatsCache
+from stores.lexical.visible_stats import VisibleStats
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
@@ -36,6 +36,7 @@ _MOST_NAMES = 200_000
 _SCATTERED = 0.25
 _MOST_JOINED = 20_000
 _BUILDING = "building"
+_MOST_CALLERS = 64
 
 
 class LexicalIndex:
@@ -51,7 +52,8 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(schema.CODE, "key")[0])
         self._searcher: Searcher
-        self._stats_cache = VisibleStatsCache(self._schema)
+        self._seen: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
+        """Statistics of the callers since the last commit."""
         self._adopt(_current(self._folder))
 
     @property
@@ -232,7 +234,7 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Free them now: this object is in reference cycles.
         del self._writer, self._searcher, self._index
-        self._stats_cache.forget()
+        self._seen = (None, {})
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -268,7 +270,14 @@ class LexicalIndex:
         return self._best(searcher, queries.named(self._schema, question, accepted), limit)
 
     def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> VisibleStats:
-        return self._stats_cache.of(searcher, visibility, queries.any_of(self._schema, "visibility", visibility))
+        owner, known = self._seen
+        if owner is not searcher or len(known) >= _MOST_CALLERS:
+            known = {}
+            self._seen = searcher, known
+        if visibility not in known:
+            visible = queries.any_of(self._schema, "visibility", visibility)
+            known[visibility] = VisibleStats(searcher, self._schema, visible)
+        return known[visibility]
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
         depth = limit + 1
