@@ -87,7 +87,6 @@ class EmbeddingQueue:
         """Reasons by record, of those refused last time."""
         self._lacking: set[str] = set()
         """Records of a refill."""
-        self._total = 0
 
     @property
     def sequence(self) -> int:
@@ -109,13 +108,9 @@ class EmbeddingQueue:
 
     def refill(self, record_ids: Sequence[str]) -> None:
         with self._lock:
-            self._lacking, self._total = set(record_ids), len(record_ids)
+            self._lacking = set(record_ids)
             for each in record_ids:
                 self._enqueue(each, interactive=False)
-
-    @property
-    def refilled(self) -> str:
-        return f"{self._total - len(self._lacking)} of {self._total} records embedded" if self._total else ""
 
     @property
     def is_refilled(self) -> bool:

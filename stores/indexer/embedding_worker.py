@@ -75,8 +75,8 @@ class EmbeddingWorker:
         self._failures = 0
         self._not_before = 0.0
         self._rested_at: float | None = None
-        self.outage = ""
-        """Reason of the last failure; empty while the model works."""
+        self.is_out = False
+        """The last turn failed."""
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
 
     def start(self) -> None:
@@ -200,7 +200,7 @@ class EmbeddingWorker:
         return None
 
     def _succeeded(self, rider: Rider, slices: list[Slice], vectors: "Vectors") -> None:
-        recovered, self._failures, self.outage = bool(self.outage), 0, ""
+        recovered, self._failures, self.is_out = self.is_out, 0, False
         rider.works.deliver(slices, vectors)
         if rider.works.calls:
             rider.wake()
@@ -213,7 +213,7 @@ class EmbeddingWorker:
         if any(not work.failures for work, _ in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._options.pause_s(self._failures)
-            self.outage = f"the embedding model does not answer: {error}"
+            self.is_out = True
         log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
         rider.works.fail(slices, str(error), self._options.pause_s)
         self._tell_all()

@@ -155,9 +155,9 @@ class Indexer:
             with organization.lend() as lent:
                 yield lent
 
-    def degraded(self, organization_id: str) -> dict[str, str]:
+    def degraded(self, organization_id: str) -> set[IndexName]:
         organization = self._registry.get(organization_id)
-        return organization.degraded() if organization is not None else {}
+        return organization.degraded() if organization is not None else set()
 
     def status(self) -> list[IndexStatus]:
         """Return the status of every index. Opens nothing."""

@@ -69,7 +69,6 @@ class TokenQueue:
         self.refused: Mapping[str, str] = {}
         """Reasons by record that the model cannot encode. Replaced whole."""
         self.rests_until = 0.0
-        self.trouble = ""
         missing: Iterable[str] = ()
         if self._store is not None:
             held, known = handle.index.contents(), self._store.contents()
@@ -123,7 +122,7 @@ class TokenQueue:
         return [f"token vectors cannot be read: {fault}"] if fault else []
 
     def fail(self, error: Exception, pause_s: float) -> None:
-        self.rests_until, self.trouble = time.monotonic() + pause_s, f"token vectors are missing: {describe(error)}"
+        self.rests_until = time.monotonic() + pause_s
         # Not as `organization_id`, as where a record is refused.
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
@@ -135,7 +134,7 @@ class TokenQueue:
             return
         try:
             self._encode(store, encoder)
-            self.rests_until, self.trouble = 0.0, ""
+            self.rests_until = 0.0
         finally:
             handle.release()
             if len(self) < before:

@@ -14,7 +14,7 @@ from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 from stores.index import StoredIndex
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark
-from stores.indexer.refusals import Refusal, summary
+from stores.indexer.refusals import Refusal
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Surroundings
 from stores.ledger import Ledger
@@ -142,8 +142,9 @@ class Track(ABC, Generic[T]):
     def refused(self) -> Mapping[str, Refusal]: ...
 
     @property
-    def left_out(self) -> str:
-        return summary(self.refused(), self.verb)
+    def is_partial(self) -> bool:
+        """Searches find less than they should."""
+        return bool(self.refused())
 
     def pending(self, head: int) -> int:
         return max(0, head - self.sequence)
@@ -165,18 +166,9 @@ class Track(ABC, Generic[T]):
         return self.handle.index.erasable > 0
 
     @property
-    def refilling(self) -> str:
-        """Progress of a rebuild in place; empty without one."""
-        return ""
-
-    @property
-    def hindrance(self) -> str:
-        """Reason why searches find less than they should."""
-        return f"rebuilding: {self.refilling}" if self.refilling else ""
-
-    @property
-    def remark(self) -> str:
-        return self.left_out
+    def refilling(self) -> bool:
+        """A rebuild in place goes on."""
+        return False
 
     def awaited(self) -> Collection[str]:
         """Records that the index lacks for a known reason."""
@@ -222,8 +214,8 @@ class Adapter(Generic[T]):
     """Open a generation, or raise; with care unless the last stop was clean."""
     in_place: bool = False
     """A rebuild fills the serving generation; otherwise one is built beside it."""
-    outage: Callable[[], str] = lambda: ""
-    """Return the reason why nothing gets into the index now, though it is whole."""
+    is_stuck: Callable[[], bool] = lambda: False
+    """Return whether nothing gets into the index now, though it is whole."""
 
 
 @runtime_checkable

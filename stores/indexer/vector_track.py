@@ -37,7 +37,7 @@ def vector_adapter(worker: EmbeddingWorker, room: Room) -> Adapter[VectorIndex]:
         with closing_on_error(index):
             return VectorTrack(Handle(index, folder), around, worker, clean=clean)
 
-    return Adapter("vectors", opened, in_place=True, outage=lambda: worker.outage)
+    return Adapter("vectors", opened, in_place=True, is_stuck=lambda: worker.is_out)
 
 
 def _opened(folder: Path, around: Surroundings, worker: EmbeddingWorker, room: Room) -> VectorIndex:
@@ -137,7 +137,7 @@ class VectorTrack(Track[VectorIndex]):
         return Watermark(self._stored.position.sequence, complete, len(self.refused()), erasable)
 
     def refused(self) -> Mapping[str, Refusal]:
-        failing = {} if self._worker.outage else self.works.failing.copy()
+        failing = {} if self._worker.is_out else self.works.failing.copy()
         return {each: Refusal("entity", why) for each, why in {**self.tokens.refused, **failing}.items()}
 
     def pending(self, head: int) -> int:
@@ -156,16 +156,12 @@ class VectorTrack(Track[VectorIndex]):
         return super().tidies or bool(self.tokens)
 
     @property
-    def refilling(self) -> str:
-        return self.works.refilled if self._filling else ""
+    def refilling(self) -> bool:
+        return bool(self._filling)
 
     @property
-    def hindrance(self) -> str:
-        return self._worker.outage if self.works.failing else super().hindrance
-
-    @property
-    def remark(self) -> str:
-        return self.refilling or self.left_out or self.tokens.trouble
+    def is_partial(self) -> bool:
+        return bool(self._filling or self.works.failing or self.tokens.refused)
 
     def awaited(self) -> Collection[str]:
         return self.works.awaited()
