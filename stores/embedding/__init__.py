@@ -1,7 +1,7 @@
 """Embedders, built in or remote. Loads no engine."""
 
 from stores.embedding.embedder import Embedder, EmbeddingFailed, EmbeddingSpec, Passage, WatchedEmbedder
-from stores.embedding.passages import split_passages
+from stores.embedding.shipped import split_passages
 from stores.embedding.workers import Workers
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding.embedder import EmbeddingFailed, Passage
-from stores.embedding.passages import split_passages
-from stores.embedding.shipped import MODEL_FILE, PASSAGE_TOKENS, SHA256, load_tokenizer, shipped_file
+from stores.embedding.shipped import MODEL_FILE, PASSAGE_TOKENS, SHA256, load_tokenizer, shipped_file, split_passages
 from stores.embedding.workers import Workers
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
 from stores.records import Change, Entity, searchable_text
-from stores.vectors import EmbeddedPassage, EmbeddedRecord
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -48,15 +47,6 @@ class Work:
     def texts(self, first: int = 0, most: int | None = None) -> list[str]:
         chosen = self.passages[first : None if most is None else first + most]
         return [self.text[each.start : each.end] for each in chosen]
-
-    def record(self) -> EmbeddedRecord | None:
-        if self.entity is None:
-            return None
-        passages = [
-            EmbeddedPassage(passage.start, passage.end, vector)
-            for passage, vector in zip(self.passages, self.vectors, strict=True)
-        ]
-        return EmbeddedRecord.of(self.entity, passages)
 
 
 Slice = tuple[Work, list[str]]

@@ -30,7 +30,7 @@ class Lane(Generic[T]):
         self._settled = threading.Event()
         self._state: State = "catching_up"
         self._reason = ""
-        """Of the last failure."""
+        """Names the last failure."""
         self._failures = 0
         self._is_troubled = False
         """It failed at a change, and has not passed it."""

@@ -18,7 +18,7 @@ from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_err
 from stores.records import Change, Position
 from stores.room import Room
 from stores.tokens import TokenStore
-from stores.vectors import ModelChanged, VectorIndex, VectorState
+from stores.vectors import EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
@@ -265,7 +265,7 @@ class VectorTrack(Track[VectorIndex]):
 
     def _write(self, works: Sequence[Work], state: VectorState) -> None:
         newest = [work for work in _newest(works) if not work.is_held]
-        records = [record for work in newest if (record := work.record()) is not None]
+        records = [EmbeddedRecord(work.entity, work.passages, work.vectors) for work in newest if work.entity]
         self.handle.index.replace(records, [work.record_id for work in newest if work.entity is None], state)
 
     def _leave_out(self, refused: Sequence[tuple[Work, str]]) -> None:

@@ -16,10 +16,20 @@ from stores.clock import microseconds
 from stores.folder import sync_folder
 from stores.index import IndexBatch
 from stores.lexical import queries, schema
-from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, keys_of, records_of, scores_by_key
+from stores.lexical.hits import (
+    MOST_HELD,
+    NO_HITS,
+    HeldTerms,
+    Holding,
+    LexicalHits,
+    LexicalResult,
+    Scored,
+    keys_of,
+    records_of,
+    scores_by_key,
+)
 from stores.lexical.neighbours import Alongside, Marked, Placed, Threads
 from stores.lexical.queries import Plan
-from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import Progress, key_of
 from stores.lexical.visible_stats import VisibleStats
 from stores.lexical.weighing import weigh

@@ -66,7 +66,7 @@ class VectorIndex:
         The last version of a record counts; one that is also deleted is kept. Idempotent. ValueError for a
         vector of another shape, or with a number that is not finite.
         """
-        latest = {record.record_id: record for record in records}
+        latest = {record.entity.id: record for record in records}
         self._check(latest.values())
         with self._writing:
             gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
@@ -154,9 +154,9 @@ class VectorIndex:
 
     def _check(self, records: Iterable[EmbeddedRecord]) -> None:
         for record in records:
-            for passage in record.passages:
-                if passage.vector.shape != (self._dimension,) or not np.isfinite(passage.vector).all():
-                    raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
+            for vector in record.vectors:
+                if vector.shape != (self._dimension,) or not np.isfinite(vector).all():
+                    raise ValueError(f"A vector of {record.entity.id} is not {self._dimension} finite numbers.")
 
     def _take_in(self, written: Mapping[str, Held], columns: Callable[[], Columns]) -> None:
         for record_id, held in written.items():

@@ -1,16 +1,16 @@
 """Value types of the vector index."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from datetime import datetime
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.embedding import Passage
 from stores.hits import Hits
-from stores.records import Entity, Facet, Position, facets
+from stores.records import Entity, Position
 
 Vector = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -25,28 +25,12 @@ class ModelChanged(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EmbeddedPassage:
-    """Range of characters of a record's text, and its unit vector."""
-
-    start: int
-    end: int
-    vector: Vector
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedRecord:
-    """Record of the vector index; one without text has no passages."""
+    """Record with its passages and a unit vector for each; one without text has none."""
 
-    record_id: str
-    revision: int
-    visibility: str
-    facets: Mapping[Facet, tuple[str, ...]]
-    updated_at: datetime
-    passages: Sequence[EmbeddedPassage]
-
-    @classmethod
-    def of(cls, entity: Entity, passages: Sequence[EmbeddedPassage]) -> Self:
-        return cls(entity.id, entity.revision, entity.visibility, facets(entity), entity.updated_at, passages)
+    entity: Entity
+    passages: Sequence[Passage]
+    vectors: Sequence[Vector]
 
 
 class DenseHit(NamedTuple):

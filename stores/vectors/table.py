@@ -84,7 +84,7 @@ class PassageTable:
         held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
         for record in records:
             kind = PASSAGE if record.passages else EMPTY
-            held[record.record_id] = Held(record.revision, writer.add_record(record), kind)
+            held[record.entity.id] = Held(record.entity.revision, writer.add_record(record), kind)
         state_row = writer.add_mark(STATE, STATE_ID, state)
         table = writer.table()
         self._table.add(table)
