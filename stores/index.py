@@ -52,8 +52,8 @@ class StoredIndex(Protocol):
     def contents(self) -> Mapping[str, int]:
         """Return the revision of every entity, by id."""
 
-    def compact(self) -> None:
-        """Reclaim space in a quiet moment; erases deleted text from disk."""
+    def compact(self) -> bool:
+        """Reclaim space in a quiet moment; erases deleted text from disk. Return whether a rebuild would save more."""
 
     def close(self) -> None: ...
 

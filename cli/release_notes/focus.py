@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cli.release_notes.facts import Change
 from cli.release_notes.words import joined
-from stores.language.stop_words import STOP_WORDS
+from stores.language.wording import STOP_WORDS
 from tools.text.inline import inert
 from tools.text.plain import one_line
 

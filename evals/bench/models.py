@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 
 from evals.bench.texts import Record
-from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.late import LateEncoder
+from stores.embedding.session import BuiltinEmbedder
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError
 from tools.runtime.settings import Settings

@@ -1,6 +1,7 @@
 """Protocol of embedders, their specification, error and factory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -75,3 +76,44 @@ class Embedder(Protocol):
     def split(self, text: str) -> list[Passage]: ...
 
     def close(self) -> None: ...
+
+
+class WatchedEmbedder:
+    """Records the outcome of the last call, for readiness. Thread-safe."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.state: str = "loading"
+        """`loading` until a call has ended, then `ready` or `failing` by the last one."""
+
+    @property
+    def model(self) -> str:
+        return self._inner.model
+
+    @property
+    def dimension(self) -> int:
+        with self._watched():
+            return self._inner.dimension
+
+    def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+        with self._watched():
+            return self._inner.embed_documents(texts)
+
+    def embed_query(self, text: str) -> "Vectors":
+        with self._watched():
+            return self._inner.embed_query(text)
+
+    def split(self, text: str) -> list[Passage]:
+        return self._inner.split(text)
+
+    def close(self) -> None:
+        self._inner.close()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            self.state = "failing"
+            raise
+        self.state = "ready"

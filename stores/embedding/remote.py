@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from stores.embedding.embedder import BATCH, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.endpoint import Endpoint
-from stores.embedding.passages import split_passages
-from stores.embedding.shipped import load_tokenizer
-from stores.embedding.wordpiece import PASSAGE_TOKENS, WordPieceTokenizer
+from stores.embedding.shipped import PASSAGE_TOKENS, WordPieceTokenizer, load_tokenizer, split_passages
 from stores.errors import InvalidSetting
 from stores.records import JsonObject
 

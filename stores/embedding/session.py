@@ -2,20 +2,20 @@
 
 import os
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stores.embedding.embedder import EmbeddingFailed, Passage
-from stores.embedding.passages import split_passages
-from stores.embedding.shipped import load_tokenizer, shipped_file
-from stores.embedding.wordpiece import PASSAGE_TOKENS
+from stores.embedding.shipped import MODEL_FILE, PASSAGE_TOKENS, SHA256, load_tokenizer, shipped_file, split_passages
 from stores.embedding.workers import Workers
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-    from stores.embedding.embedder import Vectors
+Vectors = NDArray[np.float32]
 
 
 def open_session(name: str) -> "InferenceSession":
@@ -63,7 +63,7 @@ class ShippedModel:
         with self._lock:
             self._is_closed, self._session = True, None
 
-    def _run(self, text: str, *markers: int) -> "Vectors":
+    def _run(self, text: str, *markers: int) -> Vectors:
         # One text per run: activations are quantised by the range of the whole batch, so a vector would depend on the
         # texts beside it. Batches were measured to be no faster.
         session = self._session or self._loaded()
@@ -79,3 +79,21 @@ class ShippedModel:
             if self._session is None:
                 self._session = open_session(self.file)
             return self._session
+
+
+class BuiltinEmbedder(ShippedModel):
+    """MiniLM. A vector does not depend on the other texts."""
+
+    file = MODEL_FILE
+    output = "sentence"
+    model = f"all-MiniLM-L6-v2-int8@{SHA256[MODEL_FILE][:12]}"
+    dimension = 384
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        return np.stack(self._workers.map(self._run, texts))
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a query on the calling thread, without waiting for documents."""
+        return self._run(text)

@@ -1,6 +1,6 @@
 """Graph as adjacency lists in numpy: places number entities, codes number strings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 
@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stores.graph.neighbours import Direction, NeighbourQuery
+from stores.graph.neighbours import Direction, Edge, NeighbourQuery
 from stores.graph.schema import BURIED, OPEN_ENDED, stored_time
-from stores.graph.walk import MOST_EDGES, Reached, Step, Walk
 from stores.records import Entity
 
 Ints = npt.NDArray[np.int64]
@@ -74,72 +73,22 @@ class Adjacency:
         if (place := self._places.get(entity_id)) is not None:
             self._visibility[place] = self._code(BURIED)
 
-    def walk(
-        self, start: str, query: NeighbourQuery, now: datetime, *, depth: int, cap: int, most_around: float
-    ) -> Walk | None:
-        """Walk as `breadth_first` does; None where the engine has to: a hub, or unknown or changed edges."""
-        if (place := self._places.get(start)) is None:
-            return None
-        visible = self._table(query.visibility)
-        is_seen = np.zeros(len(self), np.bool_)
-        ends = np.array([place])
-        is_seen[ends] = True
-        reached, nearest, capped = list[Reached](), [Reached(start, 0, ())], False
-        edges = around = 0
-        for _ in range(depth):
-            if (room := cap - len(reached)) < 1:
-                return Walk(tuple(reached), capped=True)
-            rows, whose, is_cut = self._rows(ends, visible, query, now)
-            around, edges = around + len(ends), edges + len(rows)
-            is_much = edges > MOST_EDGES or around > most_around
-            if is_cut or is_much or not self.changed.isdisjoint([each.id for each in nearest]):
-                return None
-            rows, whose, others = self._leading_on(rows, whose, is_seen, room)
-            nearest = self._reached(nearest, whose, rows)
-            reached += nearest
-            capped = capped or len(others) > room
-            ends = others[:room]
-            is_seen[ends] = True
-            if not nearest:
-                break
-        return Walk(tuple(reached), capped)
-
-    def _reached(self, origins: Sequence[Reached], whose: Ints, rows: Ints) -> list[Reached]:
-        others, codes = self._edges["other"][rows], 2 * self._edges["name"][rows] + self._edges["is_outgoing"][rows]
-        steps = {code: Step(self._words[code // 2], _WAYS[code % 2]) for code in np.unique(codes).tolist()}
-        before = [origin.path for origin in origins]
-        ids = map(self._ids.__getitem__, others.tolist())
-        paths = [(*before[origin], steps[code]) for origin, code in zip(whose.tolist(), codes.tolist(), strict=True)]
-        found: dict[str, Reached] = {}
-        for id_, path in zip(ids, paths, strict=True):
-            known = found.setdefault(id_, Reached(id_, len(path), path))
-            if known.path is not path and path[-1] not in (known.path[-1], *known.others):
-                found[id_] = known._replace(others=(*known.others, path[-1]))
-        return list(found.values())
-
-    def _leading_on(self, rows: Ints, whose: Ints, is_seen: Bools, most: int) -> tuple[Ints, Ints, Codes]:
-        is_new = ~is_seen[self._edges["other"][rows]]
-        rows, whose = rows[is_new], whose[is_new]
-        others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        nth = np.empty_like(order)
-        nth[order] = np.arange(len(order))
-        leads_on = (whose == whose[first][which]) & (nth[which] < most)
-        return rows[leads_on], whose[leads_on], others[order]
-
-    def _rows(self, places: Ints, visible: Bools, query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
-        asked = _is_in(visible, self._visibility[places])
+    def edges(self, ids: Iterable[str], query: NeighbourQuery, now: datetime) -> dict[str, list[Edge]]:
+        """Return the edges of each entity whose edges are unchanged, ordered and limited as those of `hop`."""
+        found = {each: list[Edge]() for each in ids if each in self._places and each not in self.changed}
+        origins, visible = list(found), self._table(query.visibility)
+        places = np.array([self._places[each] for each in origins], np.int64)
         at = self._first[places]
-        counts = np.where(asked, self._first[places + 1] - at, 0)
+        counts = np.where(_is_in(visible, self._visibility[places]), self._first[places + 1] - at, 0)
         rows = np.repeat(at - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
         kept = self._passes(rows, query, visible, now)
         rows, whose = rows[kept], np.repeat(np.arange(len(places)), counts)[kept]
-        counts = np.bincount(whose, minlength=len(places))
-        if not len(counts) or counts.max() <= query.limit_per_id:
-            return rows, whose, False
-        nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        within = nth < query.limit_per_id
-        return rows[within], whose[within], True
+        within = np.arange(len(rows)) - np.searchsorted(whose, whose) <= query.limit_per_id
+        columns = (self._edges[name][rows[within]].tolist() for name in ("other", "name", "is_outgoing"))
+        for origin, other, name, outgoing in zip(whose[within].tolist(), *columns, strict=True):
+            id_ = origins[origin]
+            found[id_].append((id_, self._ids[other], self._words[name], _WAYS[outgoing]))
+        return found
 
     def _passes(self, rows: Ints, query: NeighbourQuery, visible: Bools, now: datetime) -> Bools:
         edges = self._edges

@@ -1,7 +1,7 @@
 """Tables of the graph and the statements that change them.
 
 A deleted record is buried: its visibility becomes empty, and every read filters it out. Deleting edges kills the
-process on kuzu (K1). `compact` rebuilds the file without them. An absent end of a relation is a buried stand-in, so the
+process on kuzu (K1). A rebuild leaves them out. An absent end of a relation is a buried stand-in, so the
 graph depends only on the set of records applied, never on their order.
 """
 
@@ -56,6 +56,7 @@ UPDATE_EDGE = (
 BURY_EDGE = f"{_EDGE} SET r.visibility = '{BURIED}'"
 
 # Rows are lists of strings, counted from 1: a statement that was prepared for one type of row takes no other.
+# Each end needs a MATCH of its own, since `MATCH (a), (b)` forms every pair.
 FIND_LINKS = "UNWIND $ids AS id MATCH (l:Link {id: id}) RETURN l.id"
 FIND_ENTITIES = "UNWIND $ids AS id MATCH (e:Entity {id: id}) RETURN e.id"
 CREATE_ENTITIES = (
@@ -81,10 +82,6 @@ COUNT_EDGES = (
 ALL_ENTITIES = (
     "MATCH (e:Entity) RETURN e.id AS id, e.entity_type AS entity_type, e.visibility AS visibility, "
     "e.project_id AS project_id"
-)
-EXPORT_ENTITIES = (
-    f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.entity_type AS entity_type, "
-    "e.visibility AS visibility, e.project_id AS project_id, e.revision AS revision"
 )
 EXPORT_EDGES = (
     f"{_LIVE_EDGE} RETURN a.id AS source_id, b.id AS target_id, r.id AS id, r.name AS name, "

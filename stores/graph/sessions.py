@@ -1,15 +1,58 @@
-"""Connections to one graph file: one for writing, a few for reading."""
+"""Files of a graph and connections to one: one for writing, a few for reading."""
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import LifoQueue
 
-from stores.graph.engine import Engine, Session, database_options, load_engine
-from stores.graph.files import pool_for
-from stores.graph.schema import TABLES
+from stores.folder import claim, release
+from stores.graph.engine import MIB, Engine, Session, database_options, load_engine
+from stores.graph.schema import SCHEMA_VERSION, TABLES
 
 _READERS = 3
+_POOL_PER_FILE = 4
+
+_CHILD = """
+import importlib, importlib.util, json, sys
+engine, path, options = sys.argv[1:]
+module = importlib.import_module(engine)
+database = module.Database(path, **json.loads(options))
+connection = module.Connection(database)
+connection.execute("MATCH (p:Position) RETURN p.sequence").close()
+connection.execute("MATCH (e:Entity) RETURN sum(e.revision)").close()
+connection.execute("MATCH (:Entity)-[r:Relation]->(:Entity) RETURN count(r.id)").close()
+connection.close()
+database.close()
+"""
+
+
+def database_path(folder: Path, engine: Engine) -> Path:
+    """Names engine and schema: a change of either starts a fresh index."""
+    return folder / f"{engine}-{SCHEMA_VERSION}.db"
+
+
+def discard(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+
+
+def pool_for(path: Path, floor_mb: int) -> int:
+    """Return the buffer pool, in MiB, that a checkpoint of this file needs.
+
+    200,000 edges (55 MiB) failed with 64 MiB on both engines and with 128 MiB on kuzu.
+    """
+    size_mb = path.stat().st_size // MIB if path.exists() else 0
+    return floor_mb + _POOL_PER_FILE * size_mb
+
+
+def remove_strangers(folder: Path, keep: Path) -> None:
+    """Delete files of other engines and older schemas."""
+    for path in folder.iterdir():
+        if path.is_file() and not path.name.startswith(keep.name):
+            path.unlink()
 
 
 class Sessions:
@@ -22,8 +65,8 @@ class Sessions:
         self._floor_mb = floor_mb
         self._open()
 
-    def _open(self) -> None:
-        self._pool_mb = pool_for(self._path, self._floor_mb)
+    def _open(self, pool_mb: int = 0) -> None:
+        self._pool_mb = max(pool_mb, pool_for(self._path, self._floor_mb))
         options = database_options(self._engine, self._pool_mb)
         self._database = self._module.Database(str(self._path), **options)
         try:
@@ -59,15 +102,15 @@ class Sessions:
     def grow_pool(self) -> None:
         """Reopen with a larger buffer pool where the file has outgrown it."""
         if pool_for(self._path, self._floor_mb) > 2 * self._pool_mb:
-            self.reopen(lambda: None)
+            self.reopen()
 
-    def reopen(self, replace: Callable[[], None]) -> None:
-        """Close everything, let the caller replace the file, and open it again."""
+    def reopen(self, replace: Callable[[], None] = lambda: None, pool_mb: int = 0) -> None:
+        """Close everything, let the caller replace the file, and open it again, with a buffer pool of this size."""
         try:
             self.close()
             replace()
         finally:
-            self._open()
+            self._open(pool_mb)
 
     def close(self) -> None:
         while not self._readers.empty():
@@ -79,3 +122,21 @@ class Sessions:
 
     def _session(self) -> Session:
         return Session(self._module, self._database, self._engine)
+
+
+def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
+    """Return whether a child process can read the graph, if any: a damaged log may abort it."""
+    path = database_path(folder, engine)
+    if not path.exists():
+        return True
+    claim(folder)
+    try:
+        options = json.dumps(database_options(engine, pool_for(path, 64)))
+        command = [sys.executable, "-P", "-c", _CHILD, engine, str(path), options]
+        # The interpreter is our own and the arguments are a path and numbers.
+        child = subprocess.run(command, capture_output=True, timeout=timeout_s, check=False)  # noqa: S603
+    except subprocess.TimeoutExpired:
+        return False
+    finally:
+        release(folder)
+    return child.returncode == 0

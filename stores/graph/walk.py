@@ -52,7 +52,9 @@ AT_ONCE = 16
 MOST_EDGES = 20_000
 
 
-def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf) -> Walk:
+def breadth_first(
+    start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf, at_once: int = AT_ONCE
+) -> Walk:
     """Visit at most `cap` entities within `depth` edges, by at most `MOST_EDGES` and about `most_around` look-ups."""
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
@@ -60,11 +62,11 @@ def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_aro
     for _ in range(depth):
         arrivals: dict[str, Reached] = {}
         room = cap - (len(seen) - 1)
-        for place in range(0, len(frontier), AT_ONCE):
+        for place in range(0, len(frontier), at_once):
             if around >= most_around or len(arrivals) >= room or edges > MOST_EDGES:
                 capped = True
                 break
-            origins = frontier[place : place + AT_ONCE]
+            origins = frontier[place : place + at_once]
             near, cut = neighbours(origins)
             around += len(origins)
             edges += len(near)

@@ -7,16 +7,14 @@ once on its way; one that changes meanwhile is queued again when it is collected
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
-from stores.indexer.backlog import Backlog, Progress
 from stores.records import Change, Entity, searchable_text
-from stores.vectors import EmbeddedPassage, EmbeddedRecord
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -33,6 +31,8 @@ class Work:
     covers: int
     """Sequence number up to which it has all changes of the record."""
     entity: Entity | None = None
+    is_held: bool = False
+    """The index has this revision."""
     text: str = ""
     passages: Sequence[Passage] = ()
     vectors: "list[Vectors]" = field(default_factory=list)
@@ -40,114 +40,73 @@ class Work:
     """In a row. After one, the record takes its turn alone."""
     rests_until: float = 0.0
 
-    def take_in(self, entity: Entity | None, divide: Callable[[str], Sequence[Passage]]) -> None:
-        self.entity = entity
-        self.text = searchable_text(entity) if entity is not None else ""
+    def take_in(self, entity: Entity, divide: Callable[[str], Sequence[Passage]]) -> None:
+        self.entity, self.text = entity, searchable_text(entity)
         self.passages = divide(self.text)
 
-    def texts(self) -> list[str]:
-        return [self.text[each.start : each.end] for each in self.passages]
-
-    @property
-    def remaining(self) -> int:
-        return len(self.passages) - len(self.vectors)
-
-    def record(self) -> EmbeddedRecord | None:
-        if self.entity is None:
-            return None
-        passages = [
-            EmbeddedPassage(passage.start, passage.end, vector)
-            for passage, vector in zip(self.passages, self.vectors, strict=True)
-        ]
-        return EmbeddedRecord.of(self.entity, passages)
+    def texts(self, first: int = 0, most: int | None = None) -> list[str]:
+        chosen = self.passages[first : None if most is None else first + most]
+        return [self.text[each.start : each.end] for each in chosen]
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
-    work: Work
-    texts: list[str]
+Slice = tuple[Work, list[str]]
+"""Texts of a record that are embedded in one turn."""
 
 
 class EmbeddingQueue:
-    """Deferred changes above a limit stay in the feed: memory is bounded. Thread-safe."""
+    """Thread-safe."""
 
-    def __init__(self, progress: Progress, limit: int, ready_records: int = READY_RECORDS) -> None:
+    def __init__(self, prefix: int, ready_records: int = READY_RECORDS) -> None:
         self._lock = threading.Lock()
-        self._backlog = Backlog(progress)
-        self._limit = limit
         self._ready_records = ready_records
-        self.scanned = progress.prefix
-        """Interactive changes are queued up to here; deferred ones up to `reached`."""
+        self.scanned = prefix
+        """All changes up to here were queued."""
+        self._missing: OrderedDict[int, bool] = OrderedDict()
+        """Changes that are not in the index, ascending; true for interactive ones."""
+        self._changes: dict[str, list[int]] = {}
+        """The same by record."""
         self._queued: dict[bool, OrderedDict[str, None]] = {True: OrderedDict(), False: OrderedDict()}
         """To be read, by urgency."""
         self._ready: dict[bool, deque[Work]] = {True: deque(), False: deque()}
-        self._running: tuple[Slice, ...] = ()
+        self._running: Sequence[Slice] = ()
         self._resting: dict[str, Work] = {}
         self._done: list[Work] = []
         self._taken: set[str] = set()
         """Read, and not yet collected."""
         self.failing: dict[str, str] = {}
         """Reasons by record, of those refused last time."""
-        self._refill: deque[str] = deque()
         self._lacking: set[str] = set()
-        self._total = 0
+        """Records of a refill."""
 
     @property
     def sequence(self) -> int:
-        return self._backlog.prefix
-
-    @property
-    def reached(self) -> int:
-        return self._backlog.reached
+        return self.after(())[0]
 
     @property
     def idle(self) -> bool:
         with self._lock:
-            queued = self._taken or any(self._queued.values()) or not self._backlog.is_empty
-            return not queued and self.reached == self.scanned
-
-    @property
-    def wants_more(self) -> bool:
-        return self.reached < self.scanned and len(self._queued[False]) <= self._limit // 2
+            return not (self._taken or any(self._queued.values()) or self._missing)
 
     def scan(self, changes: Sequence[Change]) -> None:
-        """Queue changes; leave deferred ones above the limit in the feed."""
         with self._lock:
             for change in changes:
-                in_step = self.reached == self.scanned
                 self.scanned = change.sequence
-                if change.deferred and not (in_step and len(self._queued[False]) < self._limit):
-                    continue
-                self._add(change)
-                if in_step:
-                    self._backlog.reached = change.sequence
-            self._backlog.settle()
-
-    def catch_up(self, changes: Sequence[Change]) -> None:
-        """Queue deferred changes that `scan` left in the feed."""
-        with self._lock:
-            for change in changes:
-                if change.sequence > self.scanned:
-                    break
-                if change.deferred:
-                    self._add(change)
-                self._backlog.reached = change.sequence
-            self._backlog.settle()
+                if change.kind == "entity":
+                    self._missing[change.sequence] = not change.deferred
+                    self._changes.setdefault(change.record_id, []).append(change.sequence)
+                    self._enqueue(change.record_id, interactive=not change.deferred)
 
     def refill(self, record_ids: Sequence[str]) -> None:
-        """Queue records after all others."""
         with self._lock:
-            self._refill, self._lacking, self._total = deque(record_ids), set(record_ids), len(record_ids)
-
-    @property
-    def refilled(self) -> str:
-        return f"{self._total - len(self._lacking)} of {self._total} records embedded" if self._total else ""
+            self._lacking = set(record_ids)
+            for each in record_ids:
+                self._enqueue(each, interactive=False)
 
     @property
     def is_refilled(self) -> bool:
         """Nothing is missing but records that cannot be embedded."""
         with self._lock:
-            return not self._refill and self._lacking.issubset(self._left_out())
+            return self._lacking.issubset(self._left_out())
 
     @property
     def lacking(self) -> int:
@@ -163,8 +122,6 @@ class EmbeddingQueue:
             interactive = bool(self._queued[True]) and len(self._ready[True]) < self._ready_records
             if not interactive and len(self._ready[False]) > self._ready_records - AT_ONCE:
                 return []
-            while not interactive and self._refill and len(self._queued[False]) < AT_ONCE:
-                self._enqueue(self._refill.popleft(), interactive=False)
             ids = islice(self._queued[interactive], AT_ONCE)
             return [Work(each, interactive, self.scanned) for each in ids]
 
@@ -178,9 +135,8 @@ class EmbeddingQueue:
     def awaits(self, *, interactive: bool) -> bool:
         """Return whether records are queued or at the model."""
         with self._lock:
-            running = any(each.work.interactive == interactive for each in self._running)
-            queued = self._queued[interactive] or self._ready[interactive] or (not interactive and self._refill)
-            return running or bool(queued)
+            running = any(work.interactive == interactive for work, _ in self._running)
+            return running or bool(self._queued[interactive] or self._ready[interactive])
 
     def take(self, *, interactive: bool, passages: int) -> list[Slice]:
         slices: list[Slice] = []
@@ -188,22 +144,19 @@ class EmbeddingQueue:
             ready = self._ready[interactive]
             while ready and passages > 0 and not (slices and ready[0].failures):
                 work = ready.popleft()
-                first = len(work.vectors)
-                chosen = work.passages[first : first + passages]
-                slices.append(Slice(work, [work.text[each.start : each.end] for each in chosen]))
-                passages = 0 if work.failures else passages - len(chosen)
+                texts = work.texts(len(work.vectors), passages)
+                slices.append((work, texts))
+                passages = 0 if work.failures else passages - len(texts)
             self._running = tuple(slices)
         return slices
 
     def deliver(self, slices: Sequence[Slice], vectors: "Vectors") -> None:
         """Receive one vector per text, in order."""
-        at = 0
+        left = iter(vectors)
         with self._lock:
             self._running = ()
-            for each in slices:
-                work = each.work
-                work.vectors.extend(vectors[at : at + len(each.texts)])
-                at += len(each.texts)
+            for work, texts in slices:
+                work.vectors.extend(islice(left, len(texts)))
                 work.failures = 0
                 self.failing.pop(work.record_id, None)
                 self._put(work)
@@ -212,9 +165,9 @@ class EmbeddingQueue:
         """Let the records of a failed turn rest; longer for those that failed alone."""
         with self._lock:
             self._running = ()
-            for each in slices:
-                self._rest(each.work, reason, pause_s(each.work.failures) if each.work.failures else 0.0)
-                each.work.failures += 1
+            for work, _ in slices:
+                self._rest(work, reason, pause_s(work.failures) if work.failures else 0.0)
+                work.failures += 1
 
     def refuse(self, work: Work, reason: str) -> bool:
         """Leave out a record that the index refused, until it changes; False if a change is on its way."""
@@ -247,35 +200,42 @@ class EmbeddingQueue:
             done, self._done = self._done, []
             for work in done:
                 self._taken.discard(work.record_id)
-                if later := self._backlog.later(work.record_id, work.covers):
+                changes = self._changes.get(work.record_id, ())
+                if later := [self._missing[number] for number in changes if number > work.covers]:
                     self._enqueue(work.record_id, interactive=any(later))
             return done
 
-    def after(self, works: Iterable[Work]) -> Progress:
-        """Return the progress once works are in the index."""
+    def after(self, works: Sequence[Work]) -> tuple[int, int]:
+        """Return the number up to which all changes, and the one up to which some are in, once works are in."""
         with self._lock:
-            return self._backlog.after({work.record_id: work.covers for work in works})
+            done = {n for work in works for n in self._changes.get(work.record_id, ()) if n <= work.covers}
+            prefix = next((number for number in self._missing if number not in done), self.scanned + 1) - 1
+            return prefix, max(done, default=0)
 
     def commit(self, works: Sequence[Work]) -> None:
         with self._lock:
-            self._backlog.commit({work.record_id: work.covers for work in works})
             for work in works:
+                changes = self._changes.pop(work.record_id, [])
+                for number in changes:
+                    if number <= work.covers:
+                        del self._missing[number]
+                if later := [number for number in changes if number > work.covers]:
+                    self._changes[work.record_id] = later
                 self._lacking.discard(work.record_id)
                 if work.record_id not in self._resting:
                     self.failing.pop(work.record_id, None)
 
-    def contains(self, sequence: int, record_ids: Collection[str]) -> bool:
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Return whether the transaction that ends there is in the index."""
         with self._lock:
-            return self._backlog.contains(sequence, record_ids)
+            if sequence > self.scanned or sequence in self._missing:
+                return False
+            return not any(number <= sequence for each in record_ids for number in self._changes.get(each, ()))
 
     def pending(self, head: int) -> int:
         with self._lock:
             # A record may wait in both.
-            return max(self._backlog.pending(head), len(self._lacking))
-
-    def _add(self, change: Change) -> None:
-        if self._backlog.add(change):
-            self._enqueue(change.record_id, interactive=not change.deferred)
+            return max(head - self.scanned + len(self._missing), len(self._lacking), 0)
 
     def _enqueue(self, record_id: str, *, interactive: bool) -> None:
         if self._resting.pop(record_id, None) is not None:
@@ -291,7 +251,7 @@ class EmbeddingQueue:
             deferred[record_id] = None
 
     def _put(self, work: Work) -> None:
-        if not work.remaining:  # it has no text, or cannot be read
+        if len(work.vectors) == len(work.passages):  # it has no text, or cannot be read
             self._done.append(work)
         else:
             self._ready[work.interactive].append(work)

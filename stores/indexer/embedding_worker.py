@@ -5,35 +5,58 @@ Order: single writes, bulk writes, token vectors.
 
 import threading
 import time
-from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.options import IndexerOptions
-from stores.indexer.token_queue import TokenQueue
-from stores.indexer.vector_cache import VectorCache
+from stores.indexer.token_queue import TokenQueue, digest_of
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
     from stores.embedding.late import LateEncoder
 
+LONGEST = 8
+"""Passages of a cached text; a longer one would evict hundreds of others."""
+
 log = structlog.get_logger("indexer")
 
 
-class Rider(Protocol):
-    @property
-    def works(self) -> EmbeddingQueue: ...
+class VectorCache:
+    """LRU cache of vectors by text: a change of metadata costs no embedding. Thread-safe."""
 
-    @property
-    def tokens(self) -> TokenQueue: ...
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[bytes, list[Vectors]] = OrderedDict()
 
-    def wake(self) -> None: ...
+    def recall(self, text: str) -> "list[Vectors]":
+        with self._lock:
+            found = self._kept.pop(digest := digest_of(text), None)
+            if found is None:
+                return []
+            self._kept[digest] = found
+            return [*found]
 
-    def note_outage(self) -> None: ...
+    def keep(self, text: str, vectors: "Sequence[Vectors]") -> None:
+        if len(vectors) <= LONGEST:
+            with self._lock:
+                # Copies: a row of a turn's matrix would keep all of it in memory.
+                self._kept[digest_of(text)] = [vector.copy() for vector in vectors]
+                while len(self._kept) > self._limit:
+                    self._kept.popitem(last=False)
+
+
+class Rider(NamedTuple):
+    works: EmbeddingQueue
+    tokens: TokenQueue
+    wake: Callable[[], None]
+    note_outage: Callable[[], None]
 
 
 class EmbeddingWorker:
@@ -42,7 +65,7 @@ class EmbeddingWorker:
         self.late = late
         self._tokens_from = 0.0
         """A single write is often followed by others: tokens wait."""
-        self.remembered = VectorCache(options.cached_passages)
+        self.remembered = VectorCache(options.cached_texts)
         self._options = options
         self._passages = options.passages_per_turn
         self._signal = threading.Condition()
@@ -52,8 +75,8 @@ class EmbeddingWorker:
         self._failures = 0
         self._not_before = 0.0
         self._rested_at: float | None = None
-        self.outage = ""
-        """Reason of the last failure; empty while the model works."""
+        self.is_out = False
+        """The last turn failed."""
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
 
     def start(self) -> None:
@@ -112,9 +135,9 @@ class EmbeddingWorker:
         rider, slices = found
         # Look for another turn afterwards.
         self._woken = True
-        if any(each.work.interactive for each in slices):
+        if any(work.interactive for work, _ in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
-        texts = [text for each in slices for text in each.texts]
+        texts = [text for _, those in slices for text in those]
         begin = time.monotonic()
         try:
             vectors = self.embedder.embed_documents(texts)
@@ -177,7 +200,7 @@ class EmbeddingWorker:
         return None
 
     def _succeeded(self, rider: Rider, slices: list[Slice], vectors: "Vectors") -> None:
-        recovered, self._failures, self.outage = bool(self.outage), 0, ""
+        recovered, self._failures, self.is_out = self.is_out, 0, False
         rider.works.deliver(slices, vectors)
         if rider.works.calls:
             rider.wake()
@@ -187,10 +210,10 @@ class EmbeddingWorker:
     def _failed(self, rider: Rider, slices: list[Slice], error: Exception) -> None:
         # Each record of a failed turn is tried again alone.
         self._passages = self._options.passages_per_turn
-        if any(not each.work.failures for each in slices):
+        if any(not work.failures for work, _ in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._options.pause_s(self._failures)
-            self.outage = f"the embedding model does not answer: {error}"
+            self.is_out = True
         log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
         rider.works.fail(slices, str(error), self._options.pause_s)
         self._tell_all()

@@ -1,48 +1,37 @@
 """Generation that applies the feed as it comes: lexical index and graph."""
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
+from stores.graph import GraphIndex, probe
 from stores.index import Index, IndexBatch
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.handle import Handle, closing_on_error
+from stores.indexer.options import GraphEngine
 from stores.indexer.refusals import Refusal, Refusals, admit
 from stores.indexer.status import IndexName
-from stores.indexer.surroundings import Surroundings, log_refused
-from stores.indexer.track import FOREVER, Track
+from stores.indexer.surroundings import Interrupted, Surroundings, describe, log, log_refused
+from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
+from stores.lexical import LexicalIndex
+from stores.room import Room
 
 T = TypeVar("T", bound=Index)
+Row = TypeVar("Row")
 Admit = Callable[[IndexBatch], None]
+Load = Callable[[T, Surroundings, Admit], None]
+"""Loads everything from the ledger; `admit` skips records that the index refuses."""
 PREPARE_AFTER_S = 1.0
 
 
-class FeedAdapter(ABC, Generic[T]):
-    name: IndexName
-    in_place = False
-    outage = ""
-
-    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "FeedTrack[T]":
-        index = self.open_index(folder, clean=clean)
-        with closing_on_error(index):
-            return FeedTrack(self, Handle(index, folder), around)
-
-    @abstractmethod
-    def open_index(self, folder: Path, *, clean: bool) -> T: ...
-
-    @abstractmethod
-    def load(self, index: T, around: Surroundings, admit: Admit) -> None:
-        """Load everything from the ledger; `admit` skips records that the index refuses."""
-
-
 class FeedTrack(Track[T]):
-    def __init__(self, adapter: FeedAdapter[T], handle: Handle[T], around: Surroundings) -> None:
-        super().__init__(handle, around)
-        self._adapter = adapter
-        self._position = handle.index.position() or around.feed.origin()
-        self._refusals = Refusals(handle.folder)
+    def __init__(self, name: IndexName, index: T, folder: Path, around: Surroundings, load: Load[T]) -> None:
+        super().__init__(Handle(index, folder), around)
+        self._name = name
+        self._load = load
+        self._position = index.position() or around.feed.origin()
+        self._refusals = Refusals(folder)
         self._first_seen: float | None = None
         self._whole_from = 0
         """Not read until it reaches this sequence number; a marker file says so."""
@@ -81,7 +70,7 @@ class FeedTrack(Track[T]):
             self._position = batch.position
             self._admit(batch)
 
-        self._adapter.load(self.handle.index, self._around, admit)
+        self._load(self.handle.index, self._around, admit)
         self._position = self.handle.index.position() or self._position
         self._note_applied()
 
@@ -142,4 +131,61 @@ class FeedTrack(Track[T]):
             index.apply(IndexBatch((), batch.position))
         for each in new:
             kind, reason = refusals.book[each]
-            log_refused(self._around.organization_id, self._adapter.name, kind, each, reason)
+            log_refused(self._around.organization_id, self._name, kind, each, reason)
+
+
+class DamagedGraph(Exception):  # says what is wrong, not who is
+    """A child process could not open the graph."""
+
+
+def lexical_adapter() -> Adapter[LexicalIndex]:
+    def opened(folder: Path, around: Surroundings, _clean: bool) -> FeedTrack[LexicalIndex]:
+        return _track("lexical", LexicalIndex(folder), folder, around, _load_lexical)
+
+    return Adapter("lexical", opened)
+
+
+def graph_adapter(engine: GraphEngine, clock: Callable[[], datetime], room: Room) -> Adapter[GraphIndex]:
+    def opened(folder: Path, around: Surroundings, clean: bool) -> FeedTrack[GraphIndex]:
+        # After an unclean stop a child process tries first: opening may abort it.
+        if not clean and not probe(folder, engine):
+            raise DamagedGraph("The graph cannot be opened after an unclean stop.")
+        return _track("graph", GraphIndex(folder, engine=engine, clock=clock, room=room), folder, around, _load_graph)
+
+    return Adapter("graph", opened)
+
+
+def _track(name: IndexName, index: T, folder: Path, around: Surroundings, load: Load[T]) -> FeedTrack[T]:
+    with closing_on_error(index):
+        return FeedTrack(name, index, folder, around, load)
+
+
+def _load_lexical(_: LexicalIndex, around: Surroundings, admit: Admit) -> None:
+    with around.ledger.feed.snapshot(around.organization_id) as snapshot:
+        admit(IndexBatch((), snapshot.position))
+        for page in _checked(snapshot.entities(), around):
+            admit(IndexBatch.of(page, snapshot.position))
+
+
+def _load_graph(index: GraphIndex, around: Surroundings, admit: Admit) -> None:
+    """Load in bulk, or page by page where a record stops that."""
+    with around.ledger.feed.snapshot(around.organization_id) as snapshot:
+        try:
+            entities, relations = snapshot.entities(), snapshot.relations()
+            index.load(_checked(entities, around), _checked(relations, around), snapshot.position)
+        except (Interrupted, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001  # engines raise anything about a record
+            # Not as `organization_id`: its owners read those lines, and the reason may quote what is not theirs.
+            log.warning("graph_not_loaded", organization=around.organization_id, reason=describe(error))
+            index.load((), (), snapshot.position)
+            for entity_page in _checked(snapshot.entities(), around):
+                admit(IndexBatch.of(entity_page, snapshot.position))
+            for relation_page in _checked(snapshot.relations(), around):
+                admit(IndexBatch.of(relation_page, snapshot.position))
+
+
+def _checked(pages: Iterator[list[Row]], around: Surroundings) -> Iterator[list[Row]]:
+    for page in pages:
+        around.check_closing()
+        yield page

@@ -9,7 +9,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -26,18 +26,16 @@ class Watermark:
     """Progress of one index of a closed organization."""
 
     sequence: int
-    applied: list[list[int]] = field(default_factory=list)
-    """Ranges above `sequence`, both ends included."""
     complete: bool = True
     refused: int = 0
     erasable: int = 0
     """Deleted or replaced records still in its files."""
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
+        return sequence <= self.sequence
 
     def pending(self, head: int) -> int:
-        return max(0, head - self.sequence - sum(last - first + 1 for first, last in self.applied))
+        return max(0, head - self.sequence)
 
 
 @dataclass(frozen=True, slots=True)

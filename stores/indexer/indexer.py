@@ -155,9 +155,9 @@ class Indexer:
             with organization.lend() as lent:
                 yield lent
 
-    def degraded(self, organization_id: str) -> dict[str, str]:
+    def degraded(self, organization_id: str) -> set[IndexName]:
         organization = self._registry.get(organization_id)
-        return organization.degraded() if organization is not None else {}
+        return organization.degraded() if organization is not None else set()
 
     def status(self) -> list[IndexStatus]:
         """Return the status of every index. Opens nothing."""
@@ -218,13 +218,6 @@ class Indexer:
                 organization.drop_vectors()
             for done in [lane.rebuild() for lane in organization.lanes if lane.name in names]:
                 done.result()
-
-    def report(self, organization_id: str, name: IndexName, error: BaseException) -> None:
-        """Report a damaged index that a search met: it is opened again, then rebuilt."""
-        organization = self._registry.get(organization_id)
-        lane = organization.lane(name) if organization is not None else None
-        if lane is not None:
-            lane.report(error)
 
     def _wait(self, organization: OpenOrganization, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
         if self._waiting_is_over:  # It may have been opened since.

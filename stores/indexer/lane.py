@@ -10,11 +10,10 @@ from typing import Generic
 
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
-from stores.indexer.handle import Handle, T, closing_on_error
 from stores.indexer.rebuild import Rebuild
 from stores.indexer.status import IndexStatus, State
 from stores.indexer.surroundings import Interrupted, ModelUnavailable, Surroundings, describe, log
-from stores.indexer.track import FOREVER, Adapter, Track
+from stores.indexer.track import FOREVER, Adapter, Handle, T, Track, closing_on_error
 
 WAIT_FOR_READERS_S = 5.0
 
@@ -30,14 +29,14 @@ class Lane(Generic[T]):
         self._signal = threading.Event()
         self._settled = threading.Event()
         self._state: State = "catching_up"
-        self._detail = ""
+        self._reason = ""
+        """Names the last failure."""
         self._failures = 0
-        self._trouble = ""
-        """Reason of the last failure, until the change at which it failed is passed."""
+        self._is_troubled = False
+        """It failed at a change, and has not passed it."""
         self._retry_at = 0.0
         self._postponed = 0
         self._verified = around.clean
-        self._reported: BaseException | None = None
         self._serving: Track[T] | None = None
         self._follows = False
         self._rebuild = Rebuild(adapter, self._around)
@@ -78,10 +77,6 @@ class Lane(Generic[T]):
         self._signal.set()
         return done
 
-    def report(self, error: BaseException) -> None:
-        self._reported = error
-        self._signal.set()
-
     @property
     def recorded(self) -> Watermark | None:
         """Watermark on disk; None where it cannot be relied on."""
@@ -89,17 +84,13 @@ class Lane(Generic[T]):
             return self._final or (self._following.recorded() if self._following is not None else None)
 
     @property
-    def reason(self) -> str:
-        """Reason why search lacks this index or part of it; empty when it is whole."""
+    def is_partial(self) -> bool:
+        """Search lacks this index or part of it."""
         with self._lock:
             track = self._following
-            if self._state == "failed":
-                return self._detail
-            if track is None:
-                return f"rebuilding: {self._detail}" if self._settled.is_set() else ""
-            # It was reopened, and has not passed the change at which it failed.
-            trouble = f"it failed: {self._trouble}" if self._trouble else ""
-            return track.hindrance or trouble or track.left_out
+            if self._state == "failed" or track is None:
+                return self._settled.is_set()
+            return self._is_troubled or track.is_partial
 
     def status(self, head: int) -> IndexStatus:
         with self._lock:
@@ -109,9 +100,8 @@ class Lane(Generic[T]):
             if state in ("ready", "catching_up") and self._settled.is_set():
                 state = "catching_up" if pending else "ready"
             watermark = progress.sequence if progress is not None else 0
-            detail = self._detail or (track.remark if track is not None else "")
             refused = len(track.refused()) if track is not None else 0
-            return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
+            return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, refused)
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         with self._lock:
@@ -122,7 +112,7 @@ class Lane(Generic[T]):
     def waitable(self) -> bool:
         """Changes will get into this index by themselves."""
         with self._lock:
-            hopeful = (self._follows or not self._settled.is_set()) and not self._adapter.outage
+            hopeful = (self._follows or not self._settled.is_set()) and not self._adapter.is_stuck()
             return self._state != "failed" and (self._final is not None or hopeful)
 
     @property
@@ -140,7 +130,7 @@ class Lane(Generic[T]):
         with self._lock:
             track = self._following
             if track is None or not track.handle.acquire():
-                return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
+                return [f"it cannot be used: {self._reason}"] if self._state == "failed" else []
         try:
             refused = sorted(track.refused().items())
             found = [f"{why.kind} {each} cannot be {track.verb}: {why.reason}" for each, why in refused]
@@ -174,16 +164,13 @@ class Lane(Generic[T]):
             return self._postpone(str(error))
         except ModelUnavailable as error:
             self._release()
-            self._give_up(str(error))
+            self._give_up(error)
             return self._postpone(str(error))
         except BaseException as error:  # noqa: BLE001  # the thread's edge: no panic may end it in silence
             self._fail(error)
             return 0.0
 
     def _step(self) -> float:
-        error, self._reported = self._reported, None
-        if error is not None:
-            raise error
         is_closed = self._serving is None and not self._rebuild.runs
         if is_closed and (not self._rebuild.due or self._adapter.in_place):
             self._open()
@@ -209,7 +196,7 @@ class Lane(Generic[T]):
 
     def _adopt(self, folder: Path) -> None:
         try:
-            track = self._adapter.open(folder, self._around, clean=self._verified and not self._failures)
+            track = self._adapter.open(folder, self._around, self._verified and not self._failures)
         except (OSError, LedgerUnreadable, ModelUnavailable):
             raise  # The files may be whole.
         except Exception:
@@ -244,6 +231,8 @@ class Lane(Generic[T]):
         if delay == FOREVER:
             self._caught_up(track)
             delay = track.quiet()
+            if track.is_worn and not self._rebuild.runs:
+                self._rebuild.due, track.is_worn, delay = "much of it is dead", False, 0.0
         if delay == 0.0:
             self._progressed()
         return delay
@@ -260,7 +249,7 @@ class Lane(Generic[T]):
             self._verified = True
             if found:
                 self._rebuild.due = f"it differed from the ledger after an unclean stop: {found[0]}"
-        self._trouble = ""
+        self._is_troubled = False
         if self._state == "catching_up":
             self._around.files.sweep(self.name, [track.handle.folder])
             self._set("ready")
@@ -268,7 +257,7 @@ class Lane(Generic[T]):
 
     def _progressed(self) -> None:
         self._settle()
-        self._failures, self._trouble = 0, ""
+        self._failures, self._is_troubled = 0, False
         self._around.progressed()
 
     def _advance_rebuild(self) -> float:
@@ -296,7 +285,7 @@ class Lane(Generic[T]):
             self._serving.fill()
             self._set("rebuilding")
             return 0.0
-        self._set("rebuilding", reason)
+        self._set("rebuilding")
         rebuild.begin()
         self._around.progressed()
         return FOREVER
@@ -325,13 +314,12 @@ class Lane(Generic[T]):
         self._log_failure(error)
         self._rebuild.put_off(error, self._around.options.pause_s(self._failures))
         if not self._follows:
-            self._set("failed", describe(error))
+            self._reason = describe(error)
+            self._set("failed")
         self._around.files.sweep(self.name, [self._serving.handle.folder] if self._serving is not None else [])
         self._around.progressed()
 
     def _postpone(self, reason: str) -> float:
-        with self._lock:
-            self._detail = reason
         if not self._postponed:
             organization_id = self._around.organization_id
             log.warning("index_waits", organization_id=organization_id, index=self.name, detail=reason)
@@ -345,11 +333,12 @@ class Lane(Generic[T]):
         folder = self._release()
         if folder is not None and self._failures > 1:
             self._around.files.set_aside(self.name, folder)
-        self._trouble = describe(error)
-        self._give_up(self._trouble)
+        self._is_troubled = True
+        self._give_up(error)
 
-    def _give_up(self, detail: str) -> None:
-        self._set("failed", detail)
+    def _give_up(self, error: BaseException) -> None:
+        self._reason = describe(error)
+        self._set("failed")
         self._settled.set()
         self._around.progressed()
 
@@ -385,6 +374,6 @@ class Lane(Generic[T]):
         self._release()
         self._rebuild.end()
 
-    def _set(self, state: State, detail: str = "") -> None:
+    def _set(self, state: State) -> None:
         with self._lock:
-            self._state, self._detail = state, detail
+            self._state = state

@@ -32,7 +32,7 @@ class IndexerOptions:
     quick_turn_s: float = 1.0
     late_after_s: float = 0.3
     """Quiet time after a single write before tokens are encoded."""
-    cached_passages: int = 512
+    cached_texts: int = 256
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0
@@ -44,8 +44,6 @@ class IndexerOptions:
     """Interval of looking for commits of other processes."""
     replay_at_most: int = 5_000
     """Changes up to which a fresh index follows the feed instead of a bulk build."""
-    backlog_limit: int = 20_000
-    """Deferred changes in memory; others stay in the feed."""
     retry_first_s: float = 0.5
     retry_at_most_s: float = 60.0
     busy_quantum_s: float = 10.0

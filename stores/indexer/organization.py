@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -12,19 +12,18 @@ from typing import Any
 from stores.graph import GraphIndex
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
-from stores.indexer.feed_adapters import GraphAdapter, LexicalAdapter
+from stores.indexer.feed_track import graph_adapter, lexical_adapter
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.lane import Lane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
-from stores.indexer.vector_track import VectorAdapter
+from stores.indexer.vector_track import vector_adapter
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
 from stores.room import Room
 from stores.vectors import VectorIndex
 
-OPENING = "it is being opened"
 GRAPH_TIMEOUT_S = 3.0
 """A graph after an unclean stop is tried by a child process first."""
 VECTORS_TIMEOUT_S = 0.5
@@ -38,8 +37,8 @@ class OpenIndexes:
     lexical: LexicalIndex | None
     graph: GraphIndex | None
     vectors: VectorIndex | None
-    degraded: Mapping[str, str]
-    """Reason for each missing or incomplete index."""
+    degraded: Set[IndexName]
+    """Missing and incomplete ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,10 @@ class OpenOrganization:
             progressed=self._progressed, hurried=lambda: len(self.waits) > 0,
         )  # fmt: skip
         self.waits = Waits(self.missing)
-        self.lexical = Lane(LexicalAdapter(), around)
-        self.graph = Lane(GraphAdapter(options.graph_engine, shared.clock, shared.graph_room), around)
+        self.lexical = Lane(lexical_adapter(), around)
+        self.graph = Lane(graph_adapter(options.graph_engine, shared.clock, shared.graph_room), around)
         self.vectors = (
-            Lane(VectorAdapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
+            Lane(vector_adapter(shared.turns, shared.vector_room), around) if shared.turns is not None else None
         )
         self.lanes: tuple[Lane[Any], ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0
@@ -164,9 +163,6 @@ class OpenOrganization:
         if self.vectors is None:
             self._files.sweep("vectors", ())
 
-    def lane(self, name: IndexName) -> Lane[Any] | None:
-        return next((lane for lane in self.lanes if lane.name == name), None)
-
     def wait_settled(self, timeout_s: float) -> bool:
         return self.lexical.wait_settled(timeout_s) and self.graph.wait_settled(min(timeout_s, GRAPH_TIMEOUT_S))
 
@@ -204,17 +200,17 @@ class OpenOrganization:
         if self.vectors is not None:
             self.vectors.wait_settled(VECTORS_TIMEOUT_S)
         held = {lane.name: lane.acquire() for lane in self.lanes}
-        opening = {name: OPENING for name, handle in held.items() if handle is None}
+        missing = {name for name, handle in held.items() if handle is None}
         open_ = {name: handle.index for name, handle in held.items() if handle is not None}
         try:
-            yield OpenIndexes(open_.get("lexical"), open_.get("graph"), open_.get("vectors"), opening | self.degraded())
+            yield OpenIndexes(open_.get("lexical"), open_.get("graph"), open_.get("vectors"), missing | self.degraded())
         finally:
             for handle in held.values():
                 if handle is not None:
                     handle.release()
 
-    def degraded(self) -> dict[str, str]:
-        return {lane.name: reason for lane in self.lanes if (reason := lane.reason)}
+    def degraded(self) -> set[IndexName]:
+        return {lane.name for lane in self.lanes if lane.is_partial}
 
     def stop(self) -> None:
         for lane in self.lanes:

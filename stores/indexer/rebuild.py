@@ -6,9 +6,8 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Generic
 
-from stores.indexer.handle import T, closing_on_error
 from stores.indexer.surroundings import Interrupted, Surroundings
-from stores.indexer.track import Adapter, Track
+from stores.indexer.track import Adapter, T, Track, closing_on_error
 
 
 class Rebuild(Generic[T]):
@@ -82,7 +81,7 @@ class Rebuild(Generic[T]):
 
     def _built(self, folder: Path) -> Track[T]:
         self._around.check_closing()
-        track = self._adapter.open(folder, self._around, clean=True)
+        track = self._adapter.open(folder, self._around, True)
         with closing_on_error(track.handle.index):
             track.fill()
             return track

@@ -57,10 +57,6 @@ class Refusals:
         return new
 
 
-def summary(refused: Mapping[str, Refusal], verb: str) -> str:
-    return f"{len(refused)} record(s) cannot be {verb}: {next(iter(refused.values())).reason}" if refused else ""
-
-
 def _read(file: Path) -> dict[str, Refusal]:
     try:
         return {each: Refusal(*why) for each, why in json.loads(file.read_text("utf-8")).items()}

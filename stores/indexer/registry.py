@@ -18,7 +18,8 @@ class Registry:
         self._changed = threading.Condition()
         self._open: dict[str, OpenOrganization] = {}
         self._leaving: dict[str, OpenOrganization] = {}
-        self._discarded: set[str] = set()
+        self.discarded: set[str] = set()
+        """Deleted organizations. Only grows."""
         self._closed = False
 
     def get(self, organization_id: str) -> OpenOrganization | None:
@@ -36,13 +37,15 @@ class Registry:
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
         """Open an organization and keep it open until `let_go`, or raise TimeoutError, RuntimeError or NotFound."""
         with self._changed:
-            if organization_id in self._discarded:
-                raise NotFound(f"Organization {organization_id} does not exist.")
-            if not self._changed.wait_for(lambda: organization_id not in self._leaving or self._closed, timeout_s):
+
+            def is_decided() -> bool:
+                return self._closed or organization_id in self.discarded or organization_id not in self._leaving
+
+            if not self._changed.wait_for(is_decided, timeout_s):
                 raise TimeoutError(f"Organization {organization_id} is still being closed.")
             if self._closed:
                 raise RuntimeError("The indexer is closed.")
-            if organization_id in self._discarded:  # Meanwhile.
+            if organization_id in self.discarded:
                 raise NotFound(f"Organization {organization_id} does not exist.")
             found = self._open.get(organization_id)
             if found is None:
@@ -57,17 +60,11 @@ class Registry:
                 found.hold()
             return found
 
-    @property
-    def room(self) -> bool:
+    def has_room(self, *, is_urgent: bool) -> bool:
+        """Return whether another one may be opened; an urgent one also where all are busy, up to twice the limit."""
         with self._changed:
-            limit = self._options.open_limit
+            limit = self._options.open_limit * (2 if is_urgent else 1)
             return len(self._open) < limit or any(not each.held and not each.busy for each in self._open.values())
-
-    @property
-    def has_emergency_room(self) -> bool:
-        """Another one may be opened although all are busy."""
-        with self._changed:
-            return len(self._open) < 2 * self._options.open_limit
 
     def close_surplus(self, note: Callable[[OpenOrganization], None]) -> None:
         while victim := self._choose():
@@ -78,7 +75,7 @@ class Registry:
     def discard(self, organization_id: str, timeout_s: float) -> bool:
         """Close an organization for good; False while a lane runs or somebody reads."""
         with self._changed:
-            self._discarded.add(organization_id)
+            self.discarded.add(organization_id)
             victim = self._open.pop(organization_id, None) or self._leaving.get(organization_id)
             if victim is not None:
                 self._leaving[organization_id] = victim

@@ -18,7 +18,6 @@ class IndexStatus:
     state: State
     watermark: int
     pending: int
-    detail: str = ""
     refused: int = 0
 
 

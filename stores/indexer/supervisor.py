@@ -1,6 +1,7 @@
 """Indexer thread: opens organizations with changes, closes surplus ones."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,9 +39,8 @@ class Supervisor:
         self._shared = shared
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
-        self._wanted: dict[str, None] = {}
-        self._behind: dict[str, None] = {}
-        self._deleted: set[str] = set()
+        self._due: OrderedDict[str, bool] = OrderedDict()
+        """Organizations to open; true, and first, where something was written meanwhile."""
         self._left_over: set[str] = set()
         """Deleted organizations still open or with a folder."""
         self.surveyed = False
@@ -64,24 +64,22 @@ class Supervisor:
 
     def want(self, organization_id: str, sequence: int) -> None:
         with self._lock:
-            if organization_id in self._deleted:
-                return
-            known = self._known.setdefault(organization_id, Known())
+            known = self._known_of(organization_id)
             known.head = max(known.head, sequence)
-            self._wanted[organization_id] = None
+            self._note_due(organization_id, is_urgent=True)
         self._signal.set()
 
     def forget(self, organization_id: str, timeout_s: float = DISCARD_TIMEOUT_S) -> None:
         """Close a deleted organization and remove its folder; failures are retried."""
         with self._lock:
-            self._deleted.add(organization_id)
+            self._registry.discarded.add(organization_id)
             self._left_over.add(organization_id)
-            for book in (self._known, self._wanted, self._behind):
-                book.pop(organization_id, None)
+            self._known.pop(organization_id, None)
+            self._due.pop(organization_id, None)
         self._remove(organization_id, timeout_s)
 
     def progressed(self) -> None:
-        if self._wanted or self._behind:
+        if self._due:
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
@@ -150,8 +148,7 @@ class Supervisor:
         for deleted in list(self._left_over):
             self._remove(deleted, 0)
         self._registry.close_surplus(self._note_closed)
-        self._open_wanted()
-        self._open_behind()
+        self._open_due()
         for each in self._registry.known():
             self._look_at(each)
 
@@ -175,7 +172,7 @@ class Supervisor:
                 known = self._known_of(each.id)
                 known.head, known.closing = max(head, known.head), closing
                 if self._is_behind(known) and (head or files.path.exists()):
-                    self._note_behind(each.id)
+                    self._note_due(each.id)
 
     def _is_behind(self, known: Known) -> bool:
         if known.closing is None or known.closing.epoch != self._shared.ledger.feed.epoch:
@@ -190,29 +187,19 @@ class Supervisor:
             known = self._known_of(organization.id)
             known.head, known.closing = max(known.head, organization.head), organization.closing()
             if self._is_behind(known):
-                self._note_behind(organization.id)
+                self._note_due(organization.id)
 
-    def _open_wanted(self) -> None:
+    def _open_due(self) -> None:
         while not self._stopping.is_set():
             with self._lock:
-                organization_id = next(iter(self._wanted), None)
-            if organization_id is None or not (self._registry.room or self._registry.has_emergency_room):
-                return
-            self._open(organization_id)
-            with self._lock:
-                self._wanted.pop(organization_id, None)
-
-    def _open_behind(self) -> None:
-        while not self._stopping.is_set() and not self._wanted and self._registry.room:
-            with self._lock:
-                organization_id = next(iter(self._behind), None)
-            if organization_id is None:
+                organization_id, is_urgent = next(iter(self._due.items()), ("", False))
+            if not organization_id or not self._registry.has_room(is_urgent=is_urgent):
                 return
             opened = self._open(organization_id)
-            if opened is not None:
+            if opened is not None and not is_urgent:
                 opened.wait_settled(HOLD_TIMEOUT_S)
             with self._lock:
-                self._behind.pop(organization_id, None)
+                self._due.pop(organization_id, None)
 
     def _open(self, organization_id: str) -> OpenOrganization | None:
         try:
@@ -224,8 +211,7 @@ class Supervisor:
             return None
         opened.let_go()
         with self._lock:
-            self._wanted.pop(organization_id, None)
-            self._behind.pop(organization_id, None)
+            self._due.pop(organization_id, None)
             head = self._known_of(organization_id).head
         opened.wake(head)
         self._registry.close_surplus(self._note_closed)
@@ -248,11 +234,14 @@ class Supervisor:
         return None
 
     def _known_of(self, organization_id: str) -> Known:
-        return Known() if organization_id in self._deleted else self._known.setdefault(organization_id, Known())
+        is_deleted = organization_id in self._registry.discarded
+        return Known() if is_deleted else self._known.setdefault(organization_id, Known())
 
-    def _note_behind(self, organization_id: str) -> None:
-        if organization_id not in self._deleted:
-            self._behind[organization_id] = None
+    def _note_due(self, organization_id: str, *, is_urgent: bool = False) -> None:
+        if organization_id not in self._registry.discarded:
+            self._due[organization_id] = is_urgent or self._due.get(organization_id, False)
+            if is_urgent:
+                self._due.move_to_end(organization_id, last=False)
 
     def _remove(self, organization_id: str, timeout_s: float) -> None:
         try:

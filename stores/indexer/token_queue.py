@@ -6,16 +6,18 @@ The embedding worker calls `turn` when no text waits. A long record takes severa
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from stores.embedding import Passage
-from stores.indexer.handle import Handle
 from stores.indexer.refusals import is_of_the_machine
 from stores.indexer.surroundings import Surroundings, describe, log, log_refused
-from stores.indexer.vector_cache import digest_of
+from stores.indexer.track import Handle
 from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
@@ -23,12 +25,12 @@ from stores.vectors import VectorIndex
 if TYPE_CHECKING:
     from stores.embedding.late import LateEncoder
 
+T = TypeVar("T")
+
 PASSAGES_PER_TURN = 4
 """A write meanwhile waits for these: .7 s on a slow processor."""
 FURTHER_PASSAGES = 2
 """For each encoded in parallel: together they take a third longer than alone."""
-
-
 PROBE = "A text of a few plain words."
 
 
@@ -36,58 +38,18 @@ class Unencodable(Exception):  # the record is at fault, the model is not
     """The model encodes other texts and not this one."""
 
 
+@dataclass(slots=True, eq=False)
 class Encoding:
-    def __init__(self, entity: Entity, text: str) -> None:
-        self.record_id = entity.id
-        self._revision = entity.revision
-        self._text = text
-        self._passages: list[Passage] | None = None if text else []
-        self._tokens: list[PassageTokens] = []
+    entity: Entity
+    text: str
+    passages: Sequence[Passage] | None = None
+    tokens: list[PassageTokens] = field(default_factory=list)
 
-    @property
-    def is_done(self) -> bool:
-        return self._passages is not None and len(self._tokens) == len(self._passages)
-
-    def is_of(self, entity: Entity, text: str) -> bool:
-        return entity.revision == self._revision and text == self._text
-
-    def texts(self, encoder: "LateEncoder", most: int) -> list[str]:
-        return [self._text[each.start : each.end] for each in self._next(encoder, most)]
-
-    def advance(self, encoder: "LateEncoder", encoded: Mapping[str, Tokens]) -> bool:
-        """Add the next passage, from `encoded` or by the model; return whether the model was asked.
-
-        Unencodable if it fails twice, and another text can be encoded in between.
-        """
-        try:
-            return self._advance(encoder, encoded)
-        except Exception as error:
-            if is_of_the_machine(error):
-                raise
-            encoder.encode_passage(PROBE)
-        try:
-            return self._advance(encoder, encoded)
-        except Exception as error:
-            if is_of_the_machine(error):
-                raise
-            raise Unencodable(describe(error)) from error
-
-    def record(self) -> TokenRecord:
-        return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
-
-    def _advance(self, encoder: "LateEncoder", encoded: Mapping[str, Tokens]) -> bool:
-        (each,) = self._next(encoder, 1)
-        text = self._text[each.start : each.end]
-        found = encoded.get(text)
-        vectors = encoder.encode_passage(text) if found is None else found
-        self._tokens.append(PassageTokens(each.start, each.end, vectors))
-        return found is None
-
-    def _next(self, encoder: "LateEncoder", most: int) -> list[Passage]:
-        if self._passages is None:
-            self._passages = encoder.split(self._text)
-        first = len(self._tokens)
-        return self._passages[first : first + most]
+    def divide(self, encoder: "LateEncoder") -> Sequence[tuple[Passage, str]]:
+        """Return the passages without vectors, and their texts."""
+        if self.passages is None:
+            self.passages = encoder.split(self.text) if self.text else ()
+        return [(each, self.text[each.start : each.end]) for each in self.passages[len(self.tokens) :]]
 
 
 class TokenQueue:
@@ -107,7 +69,6 @@ class TokenQueue:
         self.refused: Mapping[str, str] = {}
         """Reasons by record that the model cannot encode. Replaced whole."""
         self.rests_until = 0.0
-        self.trouble = ""
         missing: Iterable[str] = ()
         if self._store is not None:
             held, known = handle.index.contents(), self._store.contents()
@@ -161,7 +122,7 @@ class TokenQueue:
         return [f"token vectors cannot be read: {fault}"] if fault else []
 
     def fail(self, error: Exception, pause_s: float) -> None:
-        self.rests_until, self.trouble = time.monotonic() + pause_s, f"token vectors are missing: {describe(error)}"
+        self.rests_until = time.monotonic() + pause_s
         # Not as `organization_id`, as where a record is refused.
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
@@ -173,7 +134,7 @@ class TokenQueue:
             return
         try:
             self._encode(store, encoder)
-            self.rests_until, self.trouble = 0.0, ""
+            self.rests_until = 0.0
         finally:
             handle.release()
             if len(self) < before:
@@ -188,17 +149,20 @@ class TokenQueue:
         done: list[TokenRecord] = []
         try:
             for each in batch:
+                self._current = each
                 try:
-                    while left > 0 and alone > 0 and not each.is_done:
+                    for passage, text in _tried(encoder, partial(each.divide, encoder)):
+                        if left <= 0 or alone <= 0:
+                            return
                         left -= 1
-                        self._current = each
-                        alone -= each.advance(encoder, encoded)
+                        if (vectors := encoded.get(text)) is None:
+                            alone -= 1
+                            vectors = _tried(encoder, partial(encoder.encode_passage, text))
+                        each.tokens.append(PassageTokens(passage.start, passage.end, vectors))
                 except Unencodable as error:
-                    self._refuse(each.record_id, str(error))
+                    self._refuse(each.entity.id, str(error))
                     continue
-                if not each.is_done:
-                    return
-                done.append(each.record())
+                done.append(TokenRecord(each.entity.id, each.entity.revision, digest_of(each.text), each.tokens))
                 self._current = None
         finally:
             self._keep(store, done)
@@ -206,9 +170,8 @@ class TokenQueue:
     def _begun(self, store: TokenStore, most: int) -> list[Encoding]:
         with self._lock:
             ids = list(islice(self._waiting, most))
-            current = (
-                self._current if self._current is not None and self._current.record_id in self._under_way else None
-            )
+            # It goes on where it was, unless the record has changed.
+            current = self._current if self._current and self._current.entity.id in self._under_way else None
             self._current = None
             self._under_way.update(ids)
         entities = self._around.feed.entities(ids)
@@ -219,7 +182,8 @@ class TokenQueue:
         with self._lock:
             for each in same & self._under_way:
                 self._drop(each)
-        return [_resumed(current, entities[each], texts[each]) for each in ids if each not in same]
+        fresh = [Encoding(entities[each], texts[each]) for each in ids if each not in same]
+        return [current if current is not None and current.entity == each.entity else each for each in fresh]
 
     def _keep(self, store: TokenStore, done: list[TokenRecord]) -> None:
         with self._lock:
@@ -253,18 +217,28 @@ class TokenQueue:
             self.refused = {each: why for each, why in self.refused.items() if each not in record_ids}
 
 
-def _resumed(current: Encoding | None, entity: Entity, text: str) -> Encoding:
-    is_same = current is not None and current.record_id == entity.id and current.is_of(entity, text)
-    return current if current is not None and is_same else Encoding(entity, text)
+def _tried(encoder: "LateEncoder", act: Callable[[], T]) -> T:
+    """Raise Unencodable if it fails twice, and another text can be encoded in between."""
+    try:
+        return act()
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        encoder.encode_passage(PROBE)
+    try:
+        return act()
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        raise Unencodable(describe(error)) from error
 
 
-def _together(encoder: "LateEncoder", batch: Iterable[Encoding], most: int) -> dict[str, Tokens]:
-    found: dict[str, Tokens] = {}
+def digest_of(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _together(encoder: "LateEncoder", batch: Iterable[Encoding], most: int) -> Mapping[str, Tokens | None]:
     with suppress(Exception):  # each is tried alone afterwards
-        texts = list(dict.fromkeys(text for each in batch for text in each.texts(encoder, most)))[:most]
-        found = {
-            text: vectors
-            for text, vectors in zip(texts, encoder.encode_passages(texts), strict=True)
-            if vectors is not None
-        }
-    return found
+        texts = list(dict.fromkeys(text for each in batch for _, text in each.divide(encoder)))[:most]
+        return dict(zip(texts, encoder.encode_passages(texts), strict=True))
+    return {}

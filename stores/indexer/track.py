@@ -1,24 +1,91 @@
 """Open generation of an index and its progress through the feed."""
 
+import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
-from stores.indexer.comparison import differences
+from stores.index import StoredIndex
+from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark
-from stores.indexer.handle import Handle, T
-from stores.indexer.refusals import Refusal, summary
+from stores.indexer.refusals import Refusal
 from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Surroundings
+from stores.ledger import Ledger
+
+T = TypeVar("T", bound=StoredIndex)
 
 FOREVER = 3600.0
 COMPACTION_SHARE = 20.0
 GATHER_SHARE = 10.0
 """In multiples of the last commit's time."""
+PAGE = 1_000
+"""Changes read at once for a comparison."""
+
+
+@contextmanager
+def closing_on_error(index: StoredIndex) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        index.close()
+        raise
+
+
+class Handle(Generic[T]):
+    """Reference-counted index: closed once it is retired and the last reader has let go."""
+
+    def __init__(self, index: T, folder: Path) -> None:
+        self.index = index
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._retired: Callable[[], None] | None = None
+        self._closed = threading.Event()
+
+    def acquire(self) -> bool:
+        with self._lock:
+            if self._retired is not None:
+                return False
+            self._readers += 1
+            return True
+
+    def release(self) -> None:
+        with self._lock:
+            self._readers -= 1
+            last = self._retired is not None and self._readers == 0
+        if last:
+            self._close()
+
+    def retire(self, then: Callable[[], None] = lambda: None) -> None:
+        """Admit no more readers, close after the last one, then call `then`. Idempotent."""
+        with self._lock:
+            if self._retired is not None:
+                return
+            self._retired = then
+            idle = self._readers == 0
+        if idle:
+            self._close()
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        return self._closed.wait(timeout_s)
+
+    def _close(self) -> None:
+        then = self._retired
+        try:
+            self.index.close()
+        finally:
+            # Ended lanes keep their handles for a while.
+            del self.index
+            self._closed.set()
+            if then is not None:
+                then()
 
 
 class Track(ABC, Generic[T]):
@@ -33,6 +100,8 @@ class Track(ABC, Generic[T]):
         self.deaf_until = 0.0
         """Changes are not looked at before, unless somebody waits."""
         self.serves = False
+        self.is_worn = False
+        """A rebuild would save space."""
         self._around = around
         # Deleted text left over from the last run is erased soon.
         self._commits = 1 if handle.index.erasable else 0
@@ -73,8 +142,9 @@ class Track(ABC, Generic[T]):
     def refused(self) -> Mapping[str, Refusal]: ...
 
     @property
-    def left_out(self) -> str:
-        return summary(self.refused(), self.verb)
+    def is_partial(self) -> bool:
+        """Searches find less than they should."""
+        return bool(self.refused())
 
     def pending(self, head: int) -> int:
         return max(0, head - self.sequence)
@@ -96,18 +166,9 @@ class Track(ABC, Generic[T]):
         return self.handle.index.erasable > 0
 
     @property
-    def refilling(self) -> str:
-        """Progress of a rebuild in place; empty without one."""
-        return ""
-
-    @property
-    def hindrance(self) -> str:
-        """Reason why searches find less than they should."""
-        return f"rebuilding: {self.refilling}" if self.refilling else ""
-
-    @property
-    def remark(self) -> str:
-        return self.left_out
+    def refilling(self) -> bool:
+        """A rebuild in place goes on."""
+        return False
 
     def awaited(self) -> Collection[str]:
         """Records that the index lacks for a known reason."""
@@ -115,7 +176,7 @@ class Track(ABC, Generic[T]):
 
     def differences(self) -> list[str]:
         around, awaited = self._around, self.awaited()
-        return differences(around.ledger, around.organization_id, self.handle.index, self.sequence, awaited)
+        return _differences(around.ledger, around.organization_id, self.handle.index, self.sequence, awaited)
 
     def quiet(self) -> float:
         """Maintain the index while nothing is to do."""
@@ -127,7 +188,7 @@ class Track(ABC, Generic[T]):
         return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER
 
     def _compact(self) -> None:
-        self.handle.index.compact()
+        self.is_worn = self.handle.index.compact()
 
     def _compaction_due(self) -> bool:
         if not self._commits or time.monotonic() < self._compact_not_before:
@@ -144,16 +205,66 @@ class Track(ABC, Generic[T]):
         return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
 
 
-class Adapter(Protocol[T]):
+@dataclass(frozen=True, slots=True)
+class Adapter(Generic[T]):
     """Opens the generations of one index."""
 
     name: IndexName
-    in_place: bool
+    open: Callable[[Path, Surroundings, bool], Track[T]]
+    """Open a generation, or raise; with care unless the last stop was clean."""
+    in_place: bool = False
     """A rebuild fills the serving generation; otherwise one is built beside it."""
+    is_stuck: Callable[[], bool] = lambda: False
+    """Return whether nothing gets into the index now, though it is whole."""
 
-    @property
-    def outage(self) -> str:
-        """Reason why nothing gets into the index now, though it is whole."""
 
-    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> Track[T]:
-        """Open a generation, or raise; with care after an unclean stop."""
+@runtime_checkable
+class HoldsRelations(Protocol):
+    def relation_ids(self) -> Collection[str]: ...
+
+
+def _differences(
+    ledger: Ledger, organization_id: str, index: StoredIndex, after: int, awaited: Collection[str] = ()
+) -> list[str]:
+    """Describe each missing, superfluous or stale record, but none awaited or changed after `after`."""
+    contents = dict(index.contents())
+    relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
+    with reading():
+        expected = ledger.records.revisions(organization_id)
+        facts = ledger.relations.relation_ids(organization_id) if relations is not None else set()
+        on_the_way = _changed_after(ledger, organization_id, after).union(awaited)
+    found = _compare(contents, expected, on_the_way)
+    if relations is not None:
+        on_the_way |= _led(ledger, organization_id, facts - relations, awaited)
+        found += [f"relation {each} is missing" for each in sorted(facts - relations - on_the_way)]
+        found += [f"relation {each} is not in the ledger" for each in sorted(relations - facts - on_the_way)]
+    return found
+
+
+def _compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: set[str]) -> list[str]:
+    found = []
+    for each in sorted((contents.keys() | expected.keys()) - ignored):
+        held, wanted = contents.get(each), expected.get(each)
+        if held is None:
+            found.append(f"entity {each} is missing")
+        elif wanted is None:
+            found.append(f"entity {each} is not in the ledger")
+        elif held != wanted:
+            found.append(f"entity {each} is at revision {held} instead of {wanted}")
+    return found
+
+
+def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], ends: Collection[str]) -> set[str]:
+    if not ends or not relation_ids:
+        return set()
+    with reading():
+        found = ledger.relations.by_ids(organization_id, list(relation_ids))
+    return {each.id for each in found.values() if each.source_id in ends or each.target_id in ends}
+
+
+def _changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
+    changed: set[str] = set()
+    while changes := ledger.feed.changes(organization_id, after, PAGE):
+        changed.update(change.record_id for change in changes)
+        after = changes[-1].sequence
+    return changed

@@ -7,67 +7,55 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stores.embedding import Passage
-from stores.indexer.backlog import Progress
 from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
-from stores.indexer.embedding_worker import EmbeddingWorker
+from stores.indexer.embedding_worker import EmbeddingWorker, Rider
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.refusals import Refusal, divide, is_of_the_machine
-from stores.indexer.status import IndexName
 from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
 from stores.indexer.token_queue import TokenQueue
-from stores.indexer.track import FOREVER, Track
+from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
 from stores.records import Change, Position
 from stores.room import Room
 from stores.tokens import TokenStore
-from stores.vectors import ModelChanged, VectorIndex, VectorState
-from stores.vectors.passages import ranges
+from stores.vectors import EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 
 MISSING, ALL = "missing", "all"
 READ_CHANGES = 500
 
 
-class VectorAdapter:
-    name: IndexName = "vectors"
-    in_place = True
-
-    def __init__(self, worker: EmbeddingWorker, room: Room) -> None:
-        self._worker = worker
-        self._room = room
-
-    @property
-    def outage(self) -> str:
-        return self._worker.outage
-
-    def open(self, folder: Path, around: Surroundings, *, clean: bool) -> "VectorTrack":
+def vector_adapter(worker: EmbeddingWorker, room: Room) -> Adapter[VectorIndex]:
+    def opened(folder: Path, around: Surroundings, clean: bool) -> VectorTrack:
         """Open a generation, or a fresh one where another model made it; ModelUnavailable without the model."""
         try:
-            index = self._opened(folder, around)
+            index = _opened(folder, around, worker, room)
         except ModelChanged as change:
             log.info("embedding_model_changed", organization_id=around.organization_id, reason=str(change))
-            folder = around.files.start(self.name, incomplete=True)
-            around.files.sweep(self.name, [folder], damaged=False)
-            index = self._opened(folder, around)
+            folder = around.files.start("vectors", incomplete=True)
+            around.files.sweep("vectors", [folder], damaged=False)
+            index = _opened(folder, around, worker, room)
         with closing_on_error(index):
-            return VectorTrack(Handle(index, folder), around, self._worker, clean=clean)
+            return VectorTrack(Handle(index, folder), around, worker, clean=clean)
 
-    def _opened(self, folder: Path, around: Surroundings) -> VectorIndex:
-        with _reaching_model():
-            embedder = self._worker.embedder
-            dimension = embedder.dimension
-        index = VectorIndex(folder, model=embedder.model, dimension=dimension, room=self._room)
-        late = self._worker.late
-        if late is None:
-            # Deleted records would stay in it.
-            TokenStore.remove(folder)
-        else:
-            try:
-                index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
-            except (sqlite3.Error, OSError) as error:
-                # Search goes on without them, until the organization is opened again.
-                log.warning("token_vectors_failed", organization=around.organization_id, error=describe(error))
-        return index
+    return Adapter("vectors", opened, in_place=True, is_stuck=lambda: worker.is_out)
+
+
+def _opened(folder: Path, around: Surroundings, worker: EmbeddingWorker, room: Room) -> VectorIndex:
+    with _reaching_model():
+        embedder = worker.embedder
+        dimension = embedder.dimension
+    index = VectorIndex(folder, model=embedder.model, dimension=dimension, room=room)
+    late = worker.late
+    if late is None:
+        # Deleted records would stay in it.
+        TokenStore.remove(folder)
+    else:
+        try:
+            index.tokens = TokenStore.open(folder, model=late.model, width=late.width)
+        except (sqlite3.Error, OSError) as error:
+            # Search goes on without them, until the organization is opened again.
+            log.warning("token_vectors_failed", organization=around.organization_id, error=describe(error))
+    return index
 
 
 class VectorTrack(Track[VectorIndex]):
@@ -78,34 +66,35 @@ class VectorTrack(Track[VectorIndex]):
     ) -> None:
         """Compare the index with the ledger after an unclean stop."""
         super().__init__(handle, around)
-        self.wake = around.wake
         self.compact_after = around.options.compact_after_commits
         self._worker = worker
         self._buffer: list[Work] = []
         self._buffered_at = 0.0
         self._marker = marker(handle.folder)
         """Stands beside the files until all records are in them."""
-        self._is_refilling = False
+        self._filling = ""
+        """Mode of the refill that goes on."""
         self._stored = handle.index.state()
         head, objection = around.feed.head(), self._objection_to(self._stored)
         asked = self._marker.read_text("utf-8") or MISSING if self._marker.exists() else ""
         mode = ALL if objection else asked or ("" if clean else MISSING)
         # A refill brings at least the state of the head.
-        progress = Progress(head.sequence if mode else 0, frozenset())
+        prefix = head.sequence if mode else 0
+        self._newest = 0
         if self._stored is not None and not objection:
-            progress = Progress(self._stored.position.sequence, self._stored.applied)
+            prefix, self._newest = self._stored.position.sequence, self._stored.newest.sequence
         self._epoch = head.epoch
-        ahead = max(READY_RECORDS, 2 * around.options.passages_at_most)
-        self.works = EmbeddingQueue(progress, around.options.backlog_limit, ahead)
+        self.works = EmbeddingQueue(prefix, max(READY_RECORDS, 2 * around.options.passages_at_most))
         if mode:
             self._refill(mode)
             log.info("index_refill", organization_id=around.organization_id, index="vectors", reason=objection or mode)
         self.tokens = TokenQueue(around, handle, worker.wake)
-        worker.join_in(self)
+        self._rider = Rider(self.works, self.tokens, around.wake, self._note_outage)
+        worker.join_in(self._rider)
 
-    def note_outage(self) -> None:
+    def _note_outage(self) -> None:
         self._around.progressed()
-        self.wake()
+        self._around.wake()
 
     def fill(self) -> None:
         self._refill(ALL)
@@ -124,7 +113,7 @@ class VectorTrack(Track[VectorIndex]):
         return 0.0
 
     def finish(self) -> Watermark | None:
-        self._worker.leave(self)
+        self._worker.leave(self._rider)
         self._collect()
         if self._buffer:
             self._commit()
@@ -132,7 +121,7 @@ class VectorTrack(Track[VectorIndex]):
         return self.recorded()
 
     def retire(self, then: Callable[[], None] = lambda: None) -> None:
-        self._worker.leave(self)
+        self._worker.leave(self._rider)
         self.tokens.let_go()
         super().retire(then)
 
@@ -143,12 +132,12 @@ class VectorTrack(Track[VectorIndex]):
     def recorded(self) -> Watermark | None:
         if self._stored is None:
             return None
-        sequence, applied = self._stored.position.sequence, ranges(self._stored.applied)
-        complete = not self._is_refilling and not self.tokens
-        return Watermark(sequence, applied, complete, len(self.refused()), self.handle.index.erasable)
+        complete = not self._filling and not self.tokens
+        erasable = self.handle.index.erasable
+        return Watermark(self._stored.position.sequence, complete, len(self.refused()), erasable)
 
     def refused(self) -> Mapping[str, Refusal]:
-        failing = {} if self._worker.outage else self.works.failing.copy()
+        failing = {} if self._worker.is_out else self.works.failing.copy()
         return {each: Refusal("entity", why) for each, why in {**self.tokens.refused, **failing}.items()}
 
     def pending(self, head: int) -> int:
@@ -167,16 +156,12 @@ class VectorTrack(Track[VectorIndex]):
         return super().tidies or bool(self.tokens)
 
     @property
-    def refilling(self) -> str:
-        return self.works.refilled if self._is_refilling else ""
+    def refilling(self) -> bool:
+        return bool(self._filling)
 
     @property
-    def hindrance(self) -> str:
-        return self._worker.outage if self.works.failing else super().hindrance
-
-    @property
-    def remark(self) -> str:
-        return self.refilling or self.left_out or self.tokens.trouble
+    def is_partial(self) -> bool:
+        return bool(self._filling or self.works.failing or self.tokens.refused)
 
     def awaited(self) -> Collection[str]:
         return self.works.awaited()
@@ -193,13 +178,13 @@ class VectorTrack(Track[VectorIndex]):
         self.works.refill(
             gone + [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
         )
-        self._is_refilling = True
+        self._filling = mode
 
     def _end_refill_if_done(self) -> None:
-        if not self._is_refilling or not self.works.is_refilled:
+        if not self._filling or not self.works.is_refilled:
             return
         self._store_progress()
-        self._is_refilling = False
+        self._filling = ""
         if self.works.lacking:
             self._marker.write_text(MISSING, "utf-8")
         else:
@@ -211,8 +196,6 @@ class VectorTrack(Track[VectorIndex]):
             works.scan(changes)
             if len(changes) < READ_CHANGES:
                 break
-        while works.wants_more:
-            works.catch_up(self._changes_after(works.reached))
         if works.scanned > scanned:
             self.deaf_until = time.monotonic() + self._around.options.gather_scans_s
         if works.sequence != before:
@@ -226,8 +209,12 @@ class VectorTrack(Track[VectorIndex]):
         while works := self.works.next_records():
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
-                work.take_in(read.get(work.record_id), self._divide)
-                work.vectors = self._worker.remembered.recall(work.texts()) or []
+                if entity := read.get(work.record_id):
+                    # Also what was embedded before changes below it, in the last run.
+                    work.is_held = self._filling != ALL and self.handle.index.holds(entity)
+                    if not work.is_held:
+                        work.take_in(entity, self._divide)
+                        work.vectors = self._worker.remembered.recall(work.text)
                 self.works.add(work)
             self._worker.wake()
 
@@ -237,7 +224,7 @@ class VectorTrack(Track[VectorIndex]):
             self._buffered_at = time.monotonic()
         self._buffer += done
         for work in done:
-            self._worker.remembered.keep(work.texts(), work.vectors)
+            self._worker.remembered.keep(work.text, work.vectors)
 
     def _due_in(self) -> float:
         options = self._around.options
@@ -266,7 +253,10 @@ class VectorTrack(Track[VectorIndex]):
         done, self._buffer = self._buffer, []
         self.works.commit(done)
         self._stored = state
-        self.tokens.follow((work.record_id for work in done), [work.record_id for work in done if work.entity is None])
+        written = [work for work in done if not work.is_held]
+        self.tokens.follow(
+            (work.record_id for work in written), [work.record_id for work in written if work.entity is None]
+        )
         self._end_refill_if_done()
         self._worked()
 
@@ -274,8 +264,8 @@ class VectorTrack(Track[VectorIndex]):
         self._write(works, self._state_with([]))
 
     def _write(self, works: Sequence[Work], state: VectorState) -> None:
-        newest = _newest(works)
-        records = [record for work in newest if (record := work.record()) is not None]
+        newest = [work for work in _newest(works) if not work.is_held]
+        records = [EmbeddedRecord(work.entity, work.passages, work.vectors) for work in newest if work.entity]
         self.handle.index.replace(records, [work.record_id for work in newest if work.entity is None], state)
 
     def _leave_out(self, refused: Sequence[tuple[Work, str]]) -> None:
@@ -300,22 +290,17 @@ class VectorTrack(Track[VectorIndex]):
             self._stored = state
 
     def _state_with(self, works: Sequence[Work]) -> VectorState:
-        progress = self.works.after(works)
-        position = self._around.feed.position(progress.prefix)
-        batch = position.batch
-        if progress.applied:
-            batch += "+" + self._around.feed.position(max(progress.applied)).batch
-        return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
+        prefix, newest = self.works.after(works)
+        self._newest = max(self._newest, prefix, newest)
+        position = self._around.feed.position(prefix)
+        if prefix == self._newest:
+            return VectorState(position, position)
+        return VectorState(position, self._around.feed.position(self._newest))
 
     def _objection_to(self, state: VectorState | None) -> str | None:
         if state is None:
             return None
-        feed, (batch, _, newest) = self._around.feed, state.position.batch.partition("+")
-        position = Position(state.position.epoch, state.position.sequence, batch)
-        objection = feed.objection(position)
-        if objection is None and state.applied:
-            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
-        return objection
+        return self._around.feed.objection(state.position) or self._around.feed.objection(state.newest)
 
     def _divide(self, text: str) -> Sequence[Passage]:
         if not text:

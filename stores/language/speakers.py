@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from stores.hashing import hash64
-from stores.language.stop_words import STOP_WORDS
-from stores.language.wording import comparable
+from stores.language.wording import STOP_WORDS, comparable
 
 SPEAKER = "speaker"
 NOBODY = 0

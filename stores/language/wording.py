@@ -1,7 +1,8 @@
-"""Case and accent folding, shared by indexing and search."""
+"""Case and accent folding, stop words and Latin script, shared by indexing and search."""
 
 import re
 import unicodedata
+from functools import lru_cache
 
 # The case folding of a dotted capital I, which nobody types.
 _DOTTED_I = "i\u0307"
@@ -17,6 +18,17 @@ _LETTERS = tuple(unicodedata.normalize("NFD", letter) for letter in "йїў")
 _VARIANTS = str.maketrans("ٱىیةک", "اييهك", "\u0640") | {
     code: str(unicodedata.decimal(chr(code))) for code in range(0x660, 0x2000) if chr(code).isdecimal()
 }
+_READ_CHARACTERS = 2_000
+_STOP_WORD_TABLE = (
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing down during each few for from further had has have having he her here "
+    "hers him his how i if in into is it its just me more most my no nor not of off on once only or other our out "
+    "over own same she should so some such than that the their them then there these they this those through to "
+    "too under until up very was we were what when where which while who whom why will with would you your s t d "
+    "ll m re ve "
+)
+STOP_WORDS = tuple(_STOP_WORD_TABLE.split())
+"""English ones."""
 
 
 def comparable(text: str) -> str:
@@ -61,3 +73,16 @@ def without_accents(text: str) -> str:
     if text.isascii():
         return text
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", text.translate(_LIGATURES)))
+
+
+def is_latin(text: str) -> bool:
+    """Return whether half of the letters and digits in the first 2,000 characters are Latin; False without any."""
+    if text.isascii():
+        return any(map(str.isalnum, text))
+    telling = [each for each in text[:_READ_CHARACTERS] if each.isalnum()]
+    return bool(telling) and 2 * sum(map(_is_latin, telling)) >= len(telling)
+
+
+@lru_cache(maxsize=4096)
+def _is_latin(character: str) -> bool:
+    return character.isascii() or unicodedata.name(character, "").startswith("LATIN ")

@@ -9,8 +9,7 @@ from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from stores.language.figures import figures
 from stores.language.spelling import in_one_spelling
-from stores.language.stop_words import STOP_WORDS
-from stores.language.wording import folded
+from stores.language.wording import STOP_WORDS, folded
 
 LONGEST_TERM_BYTES = 255
 LONGEST_NAME = 1_000

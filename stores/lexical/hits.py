@@ -1,15 +1,15 @@
-"""Hits, the terms of a question that they hold, and scores by visible statistics."""
+"""Results of a lexical search, the terms of a question that hits hold, and scores by visible statistics."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from tantivy import DocAddress, Document, Query, Schema, Searcher
 
-from stores.lexical.lengths import Lengths, Norms, Part, rescored
+from stores.hits import Hits
+from stores.lexical.lengths import Lengths, Norms, Numbers, Part, rescored
 from stores.lexical.queries import Plan, any_of, covering, filters
-from stores.lexical.results import Numbers
 from stores.lexical.schema import LENGTHS, Field
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import IndexFilter
@@ -19,6 +19,54 @@ MOST_HELD = 2_000
 _AT_ONCE = 1_000
 # Records whose share of a question is read at once. With half or twice as many, a search of 5,000 abstracts takes a
 # tenth longer.
+
+
+class LexicalHit(NamedTuple):
+    record_id: str
+    score: float
+    """BM25; comparable within one result only."""
+    coverage: float
+    """Idf-weighted share of the query's terms, 0 to 1; comparable between queries."""
+
+
+class LexicalHits(Hits[LexicalHit]):
+    kind = LexicalHit
+    dtypes = (np.float64, np.float64)
+
+    @property
+    def coverage(self) -> Numbers:
+        return self.columns[1]
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalResult:
+    """Hits, best first, ties by id."""
+
+    hits: LexicalHits
+    ceiling: float
+    """Upper bound of BM25: `score / ceiling` is comparable between queries."""
+    terms: Mapping[str, float]
+    """Idf of each analysed term, rarest first."""
+    named: frozenset[str] = frozenset()
+    """Hits whose name is the whole question; they come first."""
+    question: Plan | None = None
+
+    @property
+    def unknown(self) -> float:
+        return self.question.unknown if self.question is not None else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTerms:
+    """Terms of a question that records in threads hold."""
+
+    shares: tuple[float, ...]
+    """Shares of the question's idf, rarest term first."""
+    marks: Mapping[int, int]
+    """Bits by record key, the lowest for the last term."""
+
+    def of(self, keys: Iterable[int]) -> list[int]:
+        return [self.marks.get(key, 0) for key in keys]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,5 +1,10 @@
-"""Lexical index of one organization."""
+"""Lexical index of one organization.
 
+Its files are a folder per generation; the highest one of the present format is valid.
+"""
+
+import os
+import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -8,15 +13,25 @@ import numpy as np
 from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
 from stores.clock import microseconds
+from stores.folder import sync_folder
 from stores.index import IndexBatch
-from stores.lexical import generations, queries, schema
-from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, keys_of, records_of, scores_by_key
-from stores.lexical.marked import Marked
-from stores.lexical.neighbours import Alongside, Placed, Threads
+from stores.lexical import queries, schema
+from stores.lexical.hits import (
+    MOST_HELD,
+    NO_HITS,
+    HeldTerms,
+    Holding,
+    LexicalHits,
+    LexicalResult,
+    Scored,
+    keys_of,
+    records_of,
+    scores_by_key,
+)
+from stores.lexical.neighbours import Alongside, Marked, Placed, Threads
 from stores.lexical.queries import Plan
-from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import Progress, key_of
-from stores.lexical.visible_stats import VisibleStats, VisibleStatsCache
+from stores.lexical.visible_stats import VisibleStats
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
@@ -30,6 +45,8 @@ _MOST_NAMES = 200_000
 # a second, while writes wait.
 _SCATTERED = 0.25
 _MOST_JOINED = 20_000
+_BUILDING = "building"
+_MOST_CALLERS = 64
 
 
 class LexicalIndex:
@@ -45,8 +62,9 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(schema.CODE, "key")[0])
         self._searcher: Searcher
-        self._stats_cache = VisibleStatsCache(self._schema)
-        self._adopt(generations.current(self._folder))
+        self._seen: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
+        """Statistics of the callers since the last commit."""
+        self._adopt(_current(self._folder))
 
     @property
     def erasable(self) -> int:
@@ -209,13 +227,14 @@ class LexicalIndex:
         if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
             self._rewrite()
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         """Copy live records into a fresh index (20,000 short ones a second), if any are removed.
 
         Tantivy's binding cannot force a merge, and a deletion only hides a record. Searches go on.
         """
         if self._progress.erasable:
             self._rewrite()
+        return False
 
     def close(self) -> None:
         """Wait for merges and release lock, thread and memory. Idempotent."""
@@ -225,7 +244,7 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Free them now: this object is in reference cycles.
         del self._writer, self._searcher, self._index
-        self._stats_cache.forget()
+        self._seen = (None, {})
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -233,11 +252,11 @@ class LexicalIndex:
         position = self._progress.position
         if position is None:
             return
-        self._copy_into(generations.start(self._folder), position)
-        adopted = generations.adopt(self._folder)
+        self._copy_into(_start(self._folder), position)
+        adopted = _adopt_built(self._folder)
         self._writer.wait_merging_threads()
         self._adopt(adopted)
-        generations.current(self._folder)  # removes the old one
+        _current(self._folder)  # removes the old one
 
     def _adopt(self, generation: Path) -> None:
         self._index: Index = schema.open_index(str(generation))
@@ -261,7 +280,14 @@ class LexicalIndex:
         return self._best(searcher, queries.named(self._schema, question, accepted), limit)
 
     def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> VisibleStats:
-        return self._stats_cache.of(searcher, visibility, queries.any_of(self._schema, "visibility", visibility))
+        owner, known = self._seen
+        if owner is not searcher or len(known) >= _MOST_CALLERS:
+            known = {}
+            self._seen = searcher, known
+        if visibility not in known:
+            visible = queries.any_of(self._schema, "visibility", visibility)
+            known[visibility] = VisibleStats(searcher, self._schema, visible)
+        return known[visibility]
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
         depth = limit + 1
@@ -320,3 +346,45 @@ def _progress_of(searcher: Searcher, index: Index) -> Progress:
     query = Query.term_query(index.schema, schema.RESERVED, schema.POSITION_KEY, "basic")
     found = searcher.search(query, limit=1, count=False).hits
     return schema.read_progress(searcher.doc(found[0][1])) if found else Progress(None, 0, 0)
+
+
+def _current(folder: Path) -> Path:
+    """Return the valid generation, creating it where needed; remove everything else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    newest = _path(folder, max(_numbers(folder), default=1))
+    for entry in folder.iterdir():
+        if entry != newest:
+            _remove(entry)
+    newest.mkdir(exist_ok=True)
+    return newest
+
+
+def _start(folder: Path) -> Path:
+    building = folder / _BUILDING
+    _remove(building)
+    building.mkdir()
+    return building
+
+
+def _adopt_built(folder: Path) -> Path:
+    """Make the built generation the valid one, durably."""
+    adopted = _path(folder, max(_numbers(folder), default=0) + 1)
+    os.rename(folder / _BUILDING, adopted)
+    sync_folder(folder)
+    return adopted
+
+
+def _numbers(folder: Path) -> list[int]:
+    numbers = (entry.name.removeprefix(f"{schema.FORMAT}-") for entry in folder.glob(f"{schema.FORMAT}-*"))
+    return [int(number) for number in numbers if number.isdecimal()]
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"{schema.FORMAT}-{number}"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

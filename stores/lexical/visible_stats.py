@@ -14,8 +14,7 @@ MOST_COUNTED = 10_000
 MOST_CONTINUATIONS = 8
 _SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{7,12}|[0-9a-f]{8}-[0-9a-f-]{,27}")
 _BARE_UUID = re.compile(r"([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})")
-# Callers and terms cached until the next commit, 20 MB at most.
-_MOST_CALLERS = 64
+# Cached until the next commit, with all callers 20 MB at most.
 _MOST_TERMS = 2_000
 # Share of deleted position documents below which they do not change the average length.
 _NEGLIGIBLE = 0.001
@@ -107,27 +106,6 @@ class VisibleStats:
         """Correct Tantivy's score of a term, which counts hidden and deleted records."""
         written = self._searcher.doc_freq(field, value)
         return idf / _idf(self._written, written)
-
-
-class VisibleStatsCache:
-    """Statistics of the callers since the last commit."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-        self._kept: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
-
-    def of(self, searcher: Searcher, visibility: frozenset[str], visible: Query) -> VisibleStats:
-        owner, cached = self._kept
-        if owner is not searcher or len(cached) >= _MOST_CALLERS:
-            cached = {}
-            self._kept = searcher, cached
-        stats = cached.get(visibility)
-        if stats is None:
-            stats = cached[visibility] = VisibleStats(searcher, self._schema, visible)
-        return stats
-
-    def forget(self) -> None:
-        self._kept = (None, {})
 
 
 def _count(searcher: Searcher, *required: Query) -> int:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from stores.indexed_text import indexed_parts
 from stores.lexical.analysis import identifiers, positions, with_figures
+from stores.lexical.hits import LexicalHit
 from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
-from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
 from stores.records import Entity
 

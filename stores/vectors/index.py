@@ -2,16 +2,16 @@
 
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from stores.records import IndexFilter
+from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog, Held
-from stores.vectors.matrix import Matrix, Snapshot, row_bytes
+from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
 MEMORY_MB = 512
@@ -55,20 +55,25 @@ class VectorIndex:
         """Records without text included."""
         return {record_id: held.revision for record_id, held in self._catalog.records.copy().items()}
 
+    def holds(self, entity: Entity) -> bool:
+        """Return whether the index has this revision of a record."""
+        held = self._catalog.records.get(entity.id)
+        return held is not None and held.revision == entity.revision
+
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
         """Replace records, remove deleted ones and store the state, in one commit.
 
         The last version of a record counts; one that is also deleted is kept. Idempotent. ValueError for a
         vector of another shape, or with a number that is not finite.
         """
-        latest = {record.record_id: record for record in records}
+        latest = {record.entity.id: record for record in records}
         self._check(latest.values())
         with self._writing:
             gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
             text = state.to_json()
-            held, state_row = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
+            held, state_row, columns = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
             self._catalog.put_state(state_row, text)
-            self._take_in(held, latest)
+            self._take_in(held, columns)
             if (self._dropped or not self._fits()) and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
@@ -127,7 +132,7 @@ class VectorIndex:
     def erasable(self) -> int:
         return max(0, len(self._catalog.superseded) - len(self._catalog.former_states))
 
-    def compact(self) -> None:
+    def compact(self) -> bool:
         """Erase removed rows, merge the rest, build the approximate index of large tables.
 
         Seconds per 100,000 passages, a minute with the approximate index. Blocks `replace`, not searches.
@@ -138,6 +143,7 @@ class VectorIndex:
                 self.tokens.compact()
             if not self._fits() and self._catalog.passages >= self._index_from:
                 self._table.ensure_index()
+        return False
 
     def close(self) -> None:
         with self._writing:
@@ -148,11 +154,11 @@ class VectorIndex:
 
     def _check(self, records: Iterable[EmbeddedRecord]) -> None:
         for record in records:
-            for passage in record.passages:
-                if passage.vector.shape != (self._dimension,) or not np.isfinite(passage.vector).all():
-                    raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
+            for vector in record.vectors:
+                if vector.shape != (self._dimension,) or not np.isfinite(vector).all():
+                    raise ValueError(f"A vector of {record.entity.id} is not {self._dimension} finite numbers.")
 
-    def _take_in(self, written: Mapping[str, Held], latest: Mapping[str, EmbeddedRecord]) -> None:
+    def _take_in(self, written: Mapping[str, Held], columns: Callable[[], Columns]) -> None:
         for record_id, held in written.items():
             self._catalog.put(record_id, held)
         self._validity = self._catalog.validity()
@@ -160,8 +166,7 @@ class VectorIndex:
         if matrix is None:
             return
         matrix.bury(written)
-        for record in latest.values():
-            matrix.append(record)
+        matrix.append(columns())
         matrix.publish()
         if not self._fits():
             self.drop()
@@ -191,7 +196,7 @@ class VectorIndex:
         matrix = Matrix(self._dimension)
         valid = [row for held in self._catalog.records.values() for row in held.passage_rows]
         for columns in self._table.load(np.array(valid, np.int64)):
-            matrix.append_columns(columns)
+            matrix.append(columns)
         matrix.publish()
         self._load_s = time.monotonic() - begin
         self._matrix = matrix

@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from stores.clock import microseconds
-from stores.records import Facet
+from stores.records import Facet, facets
 from stores.vectors.catalog import EMPTY, PASSAGE
 from stores.vectors.matrix import VISIBILITY, Columns
 from stores.vectors.passages import EmbeddedRecord, Integers, Vector
 
-FORMAT = "1"
+FORMAT = "2"
 FACETS: tuple[Facet, ...] = get_args(Facet)
 STATE_ID = "\0state"
 LIGHT = ["row", "kind", "record_id", "revision", "passage"]
@@ -52,16 +52,16 @@ class RowWriter:
 
     def add_record(self, record: EmbeddedRecord) -> range:
         """Add a record's passages, or one row without; return the row numbers."""
-        first = self._row
+        first, entity, own = self._row, record.entity, facets(record.entity)
         shared: dict[str, Any] = {
-            "record_id": record.record_id,
-            "revision": record.revision,
-            "updated_at": microseconds(record.updated_at),
-            VISIBILITY: record.visibility,
-            **{facet: list(dict.fromkeys(record.facets.get(facet, ()))) for facet in FACETS},
+            "record_id": entity.id,
+            "revision": entity.revision,
+            "updated_at": microseconds(entity.updated_at),
+            VISIBILITY: entity.visibility,
+            **{facet: list(dict.fromkeys(own.get(facet, ()))) for facet in FACETS},
         }
-        for number, passage in enumerate(record.passages):
-            place = {"passage": number, "start": passage.start, "end": passage.end, "vector": passage.vector}
+        for number, (passage, vector) in enumerate(zip(record.passages, record.vectors, strict=True)):
+            place = {"passage": number, "start": passage.start, "end": passage.end, "vector": vector}
             self._add(kind=PASSAGE, **shared, **place)
         if not record.passages:
             self._add(kind=EMPTY, **shared)
@@ -101,8 +101,7 @@ def vectors(table: Any) -> Vector:
     return np.concatenate([np.empty((0, width), np.float32), *lines])
 
 
-def columns(batch: Any, valid: Integers) -> Columns:
-    table = pa.Table.from_batches([batch])
+def columns(table: Any, valid: Integers) -> Columns:
     chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
     rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()
     return Columns(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stores.clock import microseconds
 from stores.records import IndexFilter
-from stores.vectors.passages import DenseHit, DenseHits, EmbeddedRecord, Integers, Numbers, Vector
+from stores.vectors.passages import DenseHit, DenseHits, Integers, Numbers, Vector
 
 BLOCK_ROWS = 8_192
 DIGITS = 6
@@ -177,24 +177,8 @@ class Matrix:
         alive = int(np.count_nonzero(self._alive))
         return self._size - alive > max(alive, _FEW_BURIED)
 
-    def append(self, record: EmbeddedRecord) -> None:
+    def append(self, columns: "Columns") -> None:
         """`publish` shows it."""
-        places = range(self._size, self._size + len(record.passages))
-        if not places:
-            return
-        self._append_vectors(np.stack([passage.vector for passage in record.passages]))
-        self._starts.extend([passage.start for passage in record.passages])
-        self._ends.extend([passage.end for passage in record.passages])
-        self._updated_at.extend([microseconds(record.updated_at)] * len(places))
-        self._owners.extend([record.record_id] * len(places))
-        self._numbers.extend([places[0]] * len(places))
-        self._places[record.record_id] = list(places)
-        self._posting((VISIBILITY, record.visibility)).extend(places)
-        for facet, values in record.facets.items():
-            for value in dict.fromkeys(values):
-                self._posting((facet, value)).extend(places)
-
-    def append_columns(self, columns: "Columns") -> None:
         base = self._size
         self._append_vectors(columns.vectors)
         self._starts.extend(columns.starts)
@@ -205,7 +189,7 @@ class Matrix:
             self._places.setdefault(owner, []).append(place)
         self._numbers.extend([self._places[owner][0] for owner in columns.owners])
         for key, places in columns.postings.items():
-            self._posting(key).extend(places + base)
+            self._postings.setdefault(key, Growing(np.int64)).extend(places + base)
 
     def bury(self, record_ids: Iterable[str]) -> None:
         """Remove records from the next `publish` on."""
@@ -229,9 +213,6 @@ class Matrix:
             self._size += count
             at += count
         self._alive = np.concatenate([self._alive, np.ones(len(vectors), np.bool_)])
-
-    def _posting(self, key: tuple[str, str]) -> Growing[np.int64]:
-        return self._postings.setdefault(key, Growing(np.int64))
 
     def _freeze(self) -> Snapshot:
         return Snapshot(

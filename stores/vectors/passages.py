@@ -1,16 +1,16 @@
 """Value types of the vector index."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.embedding import Passage
 from stores.hits import Hits
-from stores.records import Entity, Facet, Position, facets
+from stores.records import Entity, Position
 
 Vector = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -25,28 +25,12 @@ class ModelChanged(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EmbeddedPassage:
-    """Range of characters of a record's text, and its unit vector."""
-
-    start: int
-    end: int
-    vector: Vector
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedRecord:
-    """Record of the vector index; one without text has no passages."""
+    """Record with its passages and a unit vector for each; one without text has none."""
 
-    record_id: str
-    revision: int
-    visibility: str
-    facets: Mapping[Facet, tuple[str, ...]]
-    updated_at: datetime
-    passages: Sequence[EmbeddedPassage]
-
-    @classmethod
-    def of(cls, entity: Entity, passages: Sequence[EmbeddedPassage]) -> Self:
-        return cls(entity.id, entity.revision, entity.visibility, facets(entity), entity.updated_at, passages)
+    entity: Entity
+    passages: Sequence[Passage]
+    vectors: Sequence[Vector]
 
 
 class DenseHit(NamedTuple):
@@ -62,30 +46,15 @@ class DenseHits(Hits[DenseHit]):
     dtypes = (np.float64, np.int64, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorState:
-    """All changes up to a position, and single ones above it."""
+class VectorState(NamedTuple):
+    """All changes up to a position, and some up to the newest one."""
 
     position: Position
-    applied: frozenset[int] = frozenset()
+    newest: Position
 
     def to_json(self) -> str:
-        position = self.position
-        return json.dumps([position.epoch, position.sequence, position.batch, ranges(self.applied)])
+        return json.dumps([astuple(each) for each in self])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        epoch, sequence, batch, pairs = json.loads(text)
-        applied = frozenset(number for first, last in pairs for number in range(first, last + 1))
-        return cls(Position(epoch, sequence, batch), applied)
-
-
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Return numbers as pairs of first and last."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return found
+        return cls(*(Position(*each) for each in json.loads(text)))

@@ -2,14 +2,16 @@
 
 import shutil
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 from lancedb import Session, connect
 from lancedb.index import HnswSq
+from pyarrow import Table
 
 from stores.clock import microseconds
 from stores.records import IndexFilter
@@ -76,16 +78,18 @@ class PassageTable:
 
     def append(
         self, first_row: int, records: Sequence[EmbeddedRecord], deleted: Collection[str], state: str
-    ) -> tuple[dict[str, Held], int]:
-        """Write deletions, records and the state in one commit; return the rows by record, and the state's."""
+    ) -> tuple[dict[str, Held], int, Callable[[], Columns]]:
+        """Write deletions, records and the state in one commit; return the rows by record, the state's, and columns."""
         writer = RowWriter(self._schema, first_row)
         held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
         for record in records:
             kind = PASSAGE if record.passages else EMPTY
-            held[record.record_id] = Held(record.revision, writer.add_record(record), kind)
+            held[record.entity.id] = Held(record.entity.revision, writer.add_record(record), kind)
         state_row = writer.add_mark(STATE, STATE_ID, state)
-        self._table.add(writer.table())
-        return held, state_row.start
+        table = writer.table()
+        self._table.add(table)
+        passages = [row for each in held.values() for row in each.passage_rows]
+        return held, state_row.start, lambda: layout.columns(table, np.array(passages, np.int64))
 
     def search(self, vector: Vector, accepted: IndexFilter, valid: Validity, limit: int) -> DenseHits:
         condition, taken = _wanted(accepted), limit
@@ -100,7 +104,7 @@ class PassageTable:
     def load(self, valid: Integers) -> Iterator[Columns]:
         query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
         for batch in query.to_batches():
-            yield layout.columns(batch, valid)
+            yield layout.columns(Table.from_batches([batch]), valid)
 
     def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
         if not rows:

@@ -34,8 +34,7 @@ from tools.records.linking import WORK
 from tools.records.receipts import readable_by, receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
-from tools.search.rehearsal import ProbeRehearsal, rehearsed
-from tools.search.similar import THRESHOLD, Similar, similar
+from tools.search.similar import THRESHOLD, ProbeRehearsal, Similar, rehearsed, similar
 
 TECHNOLOGIES = {"project": "tech_stack"}
 

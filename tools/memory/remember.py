@@ -27,8 +27,7 @@ from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread
-from tools.search.rehearsal import rehearsed
-from tools.search.similar import Similar, similar
+from tools.search.similar import Similar, rehearsed, similar
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20

@@ -21,8 +21,7 @@ from tools.records.entity_models import (
     Spans,
 )
 from tools.records.memory_models import RAW_CONTENT_LIMIT
-from tools.search.rehearsal import ProbeRehearsal
-from tools.search.similar import Similar
+from tools.search.similar import ProbeRehearsal, Similar
 
 Remembrance = Literal[
     "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"

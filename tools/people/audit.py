@@ -225,7 +225,7 @@ def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealt
     organization = call.caller.organization_id
     try:
         with app.indexer.indexes(organization) as indexes:
-            connected, missing = indexes.graph is not None, sorted(indexes.degraded)
+            connected, missing = indexes.graph is not None, [*map(str, sorted(indexes.degraded))]
             # No numbers: they would count records that the caller may not read.
             states = [IndexState(name=each.index, state=each.state) for each in app.indexer.status_of(organization)]
     except (EngrainError, TimeoutError):

@@ -15,14 +15,14 @@ from stores.event_times import recent_at
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
-from stores.language.script import is_latin
+from stores.language.wording import is_latin
 from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector, VectorIndex
 from tools.app import App
 from tools.retrieval.alike import AMONG as DIVERSE_AMONG
 from tools.retrieval.alike import diversified
-from tools.retrieval.checks import Checks, unwanted
+from tools.retrieval.checks import Checks, unwanted, weights
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
 from tools.retrieval.evidence import Evidence
 from tools.retrieval.late_interaction import QueryTokens
@@ -58,7 +58,6 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
-from tools.retrieval.usage import weights
 
 log = structlog.get_logger("search")
 

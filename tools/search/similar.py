@@ -1,18 +1,25 @@
-"""Similarity look-up: near-duplicates are named, never refused."""
+"""Looks at a record that is written: what is similar, which is named and never refused, and what finds it."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
 
 from auth.principal import Principal
 from stores.records import Entity, Facet, IndexFilter, matches
 from tools.app import App
-from tools.frame.operation import Result
+from tools.frame.operation import Call, Result
 from tools.records.entity_types import EntityType
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
+from tools.search.search import SearchRequest, search
 
 THRESHOLD = 0.85
 READ_CHARACTERS = 2_000
 NAMED = 5
 DEPTH = 100
+REHEARSED = 10
+CHANCE = 0.3
 
 
 class Similar(Result):
@@ -61,3 +68,32 @@ async def alike(
         return [(read[hit.id], hit.score) for hit in best if hit.id in read and matches(read[hit.id], plan.filter)]
 
     return await answered(app, plan.organization_id, look_up)
+
+
+class ProbeRehearsal(Result):
+    """Result of searching for a probe."""
+
+    probe: str
+    found: bool = Field(description="Whether it is among the best 10, by more than chance.")
+    rank: int | None = Field(description="1 for the best hit; null where it is not among the best 10.")
+
+
+async def rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
+    """Search for each probe as the caller, among everything that the caller may read."""
+    said = []
+    for probe in probes:
+        query = SearchRequest(
+            query=probe,
+            limit=REHEARSED,
+            include_content=False,
+            include_raw_memory=False,
+            record_exposure=False,
+            boost_recent=False,
+            # The probe must find the record by its own text, not by a relation.
+            use_enhanced=False,
+        )
+        hits = enumerate((await search(app, call, query)).results, start=1)
+        rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))
+        is_found = score is not None and score >= CHANCE
+        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank))
+    return said

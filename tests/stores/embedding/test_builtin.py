@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stores.embedding import EmbeddingFailed
-from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.late import LateEncoder
+from stores.embedding.session import BuiltinEmbedder
 from stores.embedding.shipped import LATE_MODEL_FILE, MODEL_FILE, SHA256
 from stores.embedding.workers import Workers
 

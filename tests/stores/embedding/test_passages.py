@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stores.embedding import Passage, split_passages
-from stores.embedding.shipped import load_tokenizer
-from stores.embedding.wordpiece import PASSAGE_TOKENS
+from stores.embedding.shipped import PASSAGE_TOKENS, load_tokenizer
 
 TOKENIZER = load_tokenizer()
 

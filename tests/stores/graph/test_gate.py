@@ -1,6 +1,6 @@
 import threading
 
-from stores.graph.gate import Gate
+from stores.graph.index import Gate
 
 WAIT_S = 10
 

@@ -83,6 +83,7 @@ class LetterTokens:
         self.gate = threading.Event()
         self.gate.set()
         self.failure: Exception | None = None
+        self.failures = 0
         self.refused: str | None = None
 
     def split(self, text: str) -> list[Passage]:
@@ -98,6 +99,7 @@ class LetterTokens:
     def encode_passage(self, text: str) -> Tokens:
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
+            self.failures += 1
             raise self.failure
         if self.refused is not None and self.refused in text:
             raise ValueError(f"{self.refused} is not to my taste")

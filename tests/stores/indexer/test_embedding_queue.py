@@ -4,15 +4,10 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.indexer.backlog import Progress
 from stores.indexer.embedding_queue import EmbeddingQueue, Work
 from stores.records import Change, Kind
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def queue(limit: int = 10) -> EmbeddingQueue:
-    return EmbeddingQueue(Progress(0, frozenset()), limit)
 
 
 def change(sequence: int, record_id: str, *, deferred: bool = False, kind: Kind = "entity") -> Change:
@@ -26,38 +21,18 @@ def take(works: EmbeddingQueue, most: int = 99) -> list[Work]:
     return taken
 
 
-def finish(works: EmbeddingQueue, done: Sequence[Work] | None = None) -> Progress:
+def finish(works: EmbeddingQueue, done: Sequence[Work] | None = None) -> int:
     done = works.collect() if done is None else done
-    progress = works.after(done)
+    prefix, _ = works.after(done)
     works.commit(done)
-    return progress
-
-
-def ids(works: Sequence[Work]) -> list[str]:
-    return [work.record_id for work in works]
+    return prefix
 
 
 def test_an_interactive_change_lifts_a_record_out_of_the_deferred_queue() -> None:
-    works = queue()
+    works = EmbeddingQueue(0)
     works.scan([change(1, "a", deferred=True), change(2, "a")])
     assert [work.interactive for work in take(works)] == [True]
-    assert finish(works) == Progress(2, frozenset())
-
-
-def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_comes_after() -> None:
-    feed = [change(at, f"e{at}", deferred=True) for at in range(1, 31)] + [change(31, "urgent")]
-    works = queue()
-    works.scan(feed)
-    assert ids(take(works)) == ["urgent"]
-    assert not works.contains(20, [])
-    assert not works.contains(31, ["e20"])
-    done: list[str] = []
-    while taken := take(works, 4):
-        done += ids(taken)
-        finish(works)
-        if works.wants_more:
-            works.catch_up(feed[works.reached : works.reached + 7])
-    assert done == [f"e{at}" for at in range(1, 31)]
+    assert finish(works) == 2
 
 
 @given(st.data())
@@ -65,7 +40,7 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
     records, kinds = st.sampled_from("abcdef"), st.sampled_from(["entity", "entity", "relation"])
     drawn = data.draw(st.lists(st.tuples(records, st.booleans(), kinds), max_size=30))
     feed = [change(at, each, deferred=slow, kind=kind) for at, (each, slow, kind) in enumerate(drawn, start=1)]  # type: ignore[arg-type]
-    works, read, seen_at = queue(data.draw(st.integers(1, 5))), 0, dict[str, int]()
+    works, read, seen_at = EmbeddingQueue(0), 0, dict[str, int]()
     while read < len(feed) or not works.idle:
         action = data.draw(st.integers(0, 3)) if read < len(feed) else 3
         if action == 0 or (action == 3 and read < len(feed)):
@@ -73,8 +48,6 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
             works.scan(feed[read : read + step])
             read = min(read + step, len(feed))
         if action in (1, 3):
-            if works.wants_more:
-                works.catch_up(feed[works.reached : works.reached + 3])
             for work in take(works, 2):
                 seen_at[work.record_id] = read
         if action >= 2:
@@ -82,7 +55,7 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
             if done and len(feed) < len(drawn) + 3 and data.draw(st.booleans()):
                 refused = done.pop()
                 feed += [change(len(feed) + 1, refused.record_id)] * works.refuse(refused, "no reason")
-            assert finish(works, done).prefix == works.sequence
+            assert finish(works, done) == works.sequence
             works.wake_rested()
         for each in feed[:read]:
             if each.kind == "entity" and works.contains(each.sequence, [each.record_id]):

@@ -122,3 +122,26 @@ def test_without_a_model_a_rebuild_removes_its_vectors(world: World) -> None:
     world.write(draft("b", "a heron"))
     world.settle()
     assert world.by_meaning("heron") == ["b"]
+
+
+def test_a_graph_of_many_deleted_records_is_written_anew_in_a_quiet_moment(world: World) -> None:
+    world.start(quiet_s=0.05)
+    world.write(*[draft(f"e{at}") for at in range(10)])
+    relation = world.relate("e0", "e1")
+    for at in range(5, 10):
+        world.delete(f"e{at}")
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        before = open_.graph
+        assert before.compact(), "a tenth is buried"
+    world.clock.turn(60)
+
+    def is_anew() -> bool:
+        with world.indexer.indexes(ORG) as open_:
+            return open_.graph is not before and not open_.graph.compact()
+
+    until(is_anew)
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert (len(open_.graph.contents()), open_.graph.relation_ids()) == (5, {relation})
+    assert world.indexer.check(ORG) == []

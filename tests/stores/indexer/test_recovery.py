@@ -189,9 +189,7 @@ def test_a_restored_ledger_is_noticed_by_changes_that_were_applied_ahead_of_the_
     world.settle()
     head = world.ledger.feed.head(ORG)
     with world.indexer.indexes(ORG) as open_:
-        ahead = VectorState(
-            Position(head.epoch, head.sequence, f"{head.batch}+another"), frozenset({head.sequence + 2})
-        )
+        ahead = VectorState(head, Position(head.epoch, head.sequence + 2, "another"))
         open_.vectors.replace([], ["old"], ahead)
     world.stop()
     world.write(draft("a"), draft("b"), draft("c"))
@@ -267,8 +265,7 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     monkeypatch.setattr(Feed, "read", halfway)
     monkeypatch.setattr("stores.indexer.indexer.OPEN_TIMEOUT_S", 0.2)
     world.stop()
-    for module in ("schema", "generations"):
-        monkeypatch.setattr(f"stores.lexical.{module}.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("stores.lexical.schema.FORMAT", FORMAT + 1)
     for _ in range(2):
         world.restart(batch_changes=1)
         until(lambda: ("lexical", readable) in [(line.index, line.watermark) for line in world.indexer.status()])
@@ -283,21 +280,6 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
 
 
-def test_an_index_that_a_search_finds_damaged_is_opened_again_and_rebuilt_at_the_second_time(world: World) -> None:
-    world.write(draft("a", "kestrel"))
-    world.settle()
-    world.restart(retry_first_s=1.5)
-    world.settle()
-    generation = (world.indexes / ORG / "lexical" / "current").read_text()
-    for _ in range(2):
-        world.indexer.report(ORG, "lexical", ValueError("a checksum does not match"))
-        until(lambda: "checksum" in world.indexer.degraded(ORG).get("lexical", ""))
-        until(lambda: world.indexer.degraded(ORG) == {})
-    world.settle()
-    assert world.by_words("kestrel") == ["a"]
-    assert (world.indexes / ORG / "lexical" / "current").read_text() != generation
-
-
 def test_another_model_is_taken_up_without_losing_the_words(world: World) -> None:
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(10)])
     world.settle()
@@ -308,10 +290,9 @@ def test_another_model_is_taken_up_without_losing_the_words(world: World) -> Non
     world.start()
     assert len(world.by_words("kestrel")) == 10
     until(lambda: "vectors" in world.indexer.degraded(ORG))
-    assert "rebuilding" in world.indexer.degraded(ORG)["vectors"]
     other.gate.set()
     world.settle()
-    assert world.indexer.degraded(ORG) == {}
+    assert world.indexer.degraded(ORG) == set()
     assert world.indexer.check(ORG) == []
     assert len(world.by_meaning("kestrel")) == 10
 

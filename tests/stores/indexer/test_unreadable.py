@@ -34,7 +34,7 @@ def take_no_notice(world: World) -> None:
     assert world.by_meaning("later heron", limit=1) == ["later"]
     assert world.by_words("bittern") == []
     assert len(world.by_words("kestrel")) == 8
-    assert world.indexer.degraded(ORG) == {}
+    assert world.indexer.degraded(ORG) == set()
     (found,) = world.ledger.feed.unreadable(ORG)
     assert found.startswith("entity bad cannot be read: its row in the ledger is damaged")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stores.language.script import is_latin
+from stores.language.wording import is_latin
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,21 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stores.records import ORGANIZATION, Facet, IndexFilter, Position
+from stores.embedding import Passage
+from stores.records import ORGANIZATION, IndexFilter, Position, matches
 from stores.room import Room
-from stores.vectors import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
+from stores.vectors import DenseHit, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 from stores.vectors.matrix import row_bytes
 from stores.vectors.passages import Vector
 from tests.stores.disk import killed, on_disk
+from tests.stores.records import entity
 
 DIMENSION = 8
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -25,16 +28,13 @@ def unit(seed: int) -> Vector:
     return vector / np.float32(np.linalg.norm(vector))
 
 
-def record(
-    record_id: str, *seeds: int, revision: int = 1, visibility: str = ORGANIZATION, **facets: str
-) -> EmbeddedRecord:
-    passages = [EmbeddedPassage(10 * at, 10 * at + 9, unit(seed)) for at, seed in enumerate(seeds)]
-    values: dict[Facet, tuple[str, ...]] = {name: tuple(value.split()) for name, value in facets.items()}  # type: ignore[misc]
-    return EmbeddedRecord(record_id, revision, visibility, values, NOW, passages)
+def record(record_id: str, *seeds: int, **fields: Any) -> EmbeddedRecord:
+    passages = [Passage(10 * at, 10 * at + 9) for at, _ in enumerate(seeds)]
+    return EmbeddedRecord(entity(record_id, **{"updated_at": NOW} | fields), passages, [unit(seed) for seed in seeds])
 
 
-def state(sequence: int, *applied: int) -> VectorState:
-    return VectorState(Position("epoch", sequence, f"batch-{sequence}"), frozenset(applied))
+def state(sequence: int, newest: int = 0) -> VectorState:
+    return VectorState(*(Position("epoch", each, f"batch-{each}") for each in (sequence, max(sequence, newest))))
 
 
 def opened(folder: Path, model: str = "m@1", **options: int | Room) -> VectorIndex:
@@ -83,9 +83,8 @@ def test_filters_apply_before_the_limit(either: VectorIndex) -> None:
 
 
 def test_facets_and_times_filter(either: VectorIndex) -> None:
-    late = record("b", 1, entity_type="task", assignee="ann")
-    late = EmbeddedRecord("b", 1, ORGANIZATION, late.facets, NOW + timedelta(days=2), late.passages)
-    either.replace([record("a", 1, entity_type="task", language="go python"), late], [], state(1))
+    late = record("b", 1, entity_type="task", metadata={"assignees": ["ann"]}, updated_at=NOW + timedelta(days=2))
+    either.replace([record("a", 1, entity_type="task", languages=("go", "python")), late], [], state(1))
 
     def matching(**any_of: set[str]) -> list[str]:
         accepted = {facet: frozenset(values) for facet, values in any_of.items()}
@@ -140,9 +139,9 @@ def test_a_record_replaced_thousands_of_times_takes_no_more_memory(tmp_path: Pat
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_vector_that_is_not_finite_is_refused_and_changes_nothing(index: VectorIndex, value: float) -> None:
-    broken = EmbeddedPassage(0, 1, np.full(DIMENSION, value, np.float32))
+    broken = EmbeddedRecord(entity("a"), [Passage(0, 1)], [np.full(DIMENSION, value, np.float32)])
     with pytest.raises(ValueError, match="finite"):
-        index.replace([EmbeddedRecord("a", 1, ORGANIZATION, {}, NOW, [broken])], [], state(1))
+        index.replace([broken], [], state(1))
     assert index.contents() == {}
     assert index.state() is None
 
@@ -267,8 +266,8 @@ def test_searches_beside_a_writer_see_whole_commits(index: VectorIndex) -> None:
 
 
 KEYS = st.sampled_from([ORGANIZATION, "private:a", "project:p"])
-TYPES = st.sampled_from(["task", "note", "task note"])
-RECORD = st.tuples(st.integers(0, 7), st.lists(st.integers(0, 40), max_size=3), KEYS, TYPES)
+LANGUAGES = st.sampled_from([("go",), ("python",), ("go", "python")])
+RECORD = st.tuples(st.integers(0, 7), st.lists(st.integers(0, 40), max_size=3), KEYS, LANGUAGES)
 STEP = st.one_of(
     st.tuples(st.just("replace"), st.lists(RECORD, max_size=4), st.lists(st.integers(0, 7), max_size=2)),
     st.tuples(st.sampled_from(["compact", "reopen", "drop"]), st.just([]), st.just([])),
@@ -278,11 +277,9 @@ Model = dict[str, EmbeddedRecord]
 
 def nearest(model: Model, query: Vector, accepted: IndexFilter) -> list[tuple[str, float]]:
     scores = {
-        held.record_id: max(float(passage.vector @ query) for passage in held.passages)
+        held.entity.id: max(float(vector @ query) for vector in held.vectors)
         for held in model.values()
-        if held.passages
-        and held.visibility in accepted.visibility
-        and all(values & set(held.facets.get(facet, ())) for facet, values in accepted.any_of.items())
+        if held.passages and matches(held.entity, accepted)
     }
     return sorted(scores.items(), key=lambda item: (-round(item[1], 6), item[0]))
 
@@ -303,25 +300,25 @@ def test_any_history_finds_what_brute_force_finds(
     for sequence, (verb, records, deleted) in enumerate(steps, start=1):
         if verb == "replace":
             drafts = [
-                record(f"r{n}", *seeds, revision=sequence, visibility=key, entity_type=types)
-                for n, seeds, key, types in records
+                record(f"r{n}", *seeds, revision=sequence, visibility=key, languages=languages)
+                for n, seeds, key, languages in records
             ]
             gone = [f"r{n}" for n in deleted]
             reached = state(sequence, sequence + 2)
             index.replace(drafts, gone, reached)
             model = {name: held for name, held in model.items() if name not in gone}
-            model |= {draft.record_id: draft for draft in drafts}
+            model |= {draft.entity.id: draft for draft in drafts}
         elif verb == "reopen":
             index.close()
             index = opened(folder)
         else:
             {"compact": index.compact, "drop": index.drop}[verb]()
-        accepted = IndexFilter(frozenset(visible), {"entity_type": frozenset({"task"})})
+        accepted = IndexFilter(frozenset(visible), {"language": frozenset({"go"})})
         expected = nearest(model, unit(seed), accepted)[:limit]
         hits = index.search(unit(seed), filter=accepted, limit=limit)
         assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], abs=1e-5)
         assert {hit.record_id for hit in hits} <= {name for name, _ in nearest(model, unit(seed), accepted)}
-        assert index.contents() == {name: held.revision for name, held in model.items()}
+        assert index.contents() == {name: held.entity.revision for name, held in model.items()}
         assert index.state() == reached
     index.close()
 

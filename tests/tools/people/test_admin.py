@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.graph import GraphIndex
 from stores.ledger import RelationDraft
+from stores.records import JsonObject
 from tests.people import Person
 from tools.app import App
 
@@ -54,10 +56,25 @@ async def test_health_says_that_all_is_well_and_since_when(owner: Person, viewer
         assert health["uptime_seconds"] >= 0
 
 
-async def test_health_names_an_index_that_is_gone_but_not_where_it_was(app: App, owner: Person, tmp_path: Path) -> None:
-    await owner.call("create_entity", name="a", sync=True)
-    app.indexer.report(owner.organization_id, "graph", OSError(f"{tmp_path}/graph is damaged"))
-    seen = [await owner.call("admin_health")]
+async def fail(reader: Person, monkeypatch: pytest.MonkeyPatch, reason: str) -> JsonObject:
+    """Let the graph fail at a write, until health tells."""
+
+    def failing(*_: object) -> None:
+        raise OSError(reason)
+
+    await reader.call("create_entity", name="a", sync=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(GraphIndex, "apply", failing)
+        await reader.call("create_entity", name="b")
+        while (health := await reader.call("admin_health"))["status"] == "healthy":
+            pass
+    return health
+
+
+async def test_health_names_an_index_that_is_gone_but_not_where_it_was(
+    owner: Person, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = [await fail(owner, monkeypatch, f"{tmp_path}/graph is damaged")]
     while seen[-1]["status"] != "healthy":
         seen.append(await owner.call("admin_health"))
     assert seen[-1]["graph_connected"]
@@ -74,10 +91,11 @@ async def test_health_tells_how_far_each_index_of_the_own_organization_is(owner:
         assert set(told.values()) == {"ready"}
 
 
-async def test_health_tells_of_no_index_of_another_organization(app: App, owner: Person, stranger: Person) -> None:
-    for reader in (owner, stranger):
-        await reader.call("create_entity", name="a", sync=True)
-    app.indexer.report(owner.organization_id, "graph", OSError("it is damaged"))
+async def test_health_tells_of_no_index_of_another_organization(
+    owner: Person, stranger: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await stranger.call("create_entity", name="a", sync=True)
+    await fail(owner, monkeypatch, "it is damaged")
     while (await owner.call("admin_health"))["status"] != "healthy":
         assert {each["state"] for each in (await stranger.call("admin_health"))["indexes"]} == {"ready"}
 

@@ -13,8 +13,8 @@ from stores.ledger import Citing, Ledger
 from stores.records import ORGANIZATION
 from tests.ledgers import new_ledger
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
+from tools.retrieval.checks import weights, worth
 from tools.retrieval.scoring import USAGE_BONUS, lifted, usage_share
-from tools.retrieval.usage import weights, worth
 
 OPEN = frozenset({ORGANIZATION})
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
