@@ -21,7 +21,6 @@ from rest_bridge import health
 from rest_bridge.authentication import Authentication
 from rest_bridge.envelope import Faults, answer_http, no_such_path, refusal
 from rest_bridge.lazy_mcp import LazyMcp
-from rest_bridge.log_socket import LogSocket
 from rest_bridge.mcp_discovery import (
     AUTHORIZE_PATH,
     MCP_PATH,
@@ -35,7 +34,7 @@ from rest_bridge.mcp_discovery import (
     resource_metadata,
     server_metadata,
 )
-from rest_bridge.metrics import Metrics
+from rest_bridge.metrics import Metrics, RequestIds
 from rest_bridge.oauth.consent import ConsentPage
 from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import build_document, document_route, render_page
@@ -44,9 +43,8 @@ from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH, see
 from rest_bridge.pages.login import LoginPage, SignUpPage
 from rest_bridge.prefix import Prefix, public_path
-from rest_bridge.request_ids import RequestIds
 from rest_bridge.routes import Endpoint, build_routes
-from rest_bridge.websocket import EventSocket
+from rest_bridge.websocket import EventSocket, LogSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation
@@ -92,7 +90,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         ],
         middleware=[
             Middleware(Prefix, base_url=app.settings.base_url),
-            Middleware(RequestIds, observe=metrics.observe, is_https=app.settings.is_https),
+            Middleware(RequestIds, metrics=metrics, is_https=app.settings.is_https),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
             Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),

@@ -16,12 +16,11 @@ from auth.grants_clients import OAuthRefused, is_loopback, registered_uri
 from auth.one_time import new_token, token_hash
 from auth.origin import origin_of
 from auth.principal import Principal
-from rest_bridge.bodies import read_form
+from rest_bridge.bodies import read_form, read_query
 from rest_bridge.envelope import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.layout import choice, hidden, login_address, render, see, text, visitor_of
-from rest_bridge.query_strings import read_query
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.ledger import OAuthClient
 from stores.records import JsonObject, Organization, Role

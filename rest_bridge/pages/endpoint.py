@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from rest_bridge.cookies import require_same_origin
+from rest_bridge.authentication import require_same_origin
 from rest_bridge.pages.layout import error_page
 from rest_bridge.routes import Endpoint
 from stores.errors import EngrainError
