@@ -30,9 +30,8 @@ from rest_bridge.authentication import (
 )
 from rest_bridge.bodies import Coercion, announced_size, is_form, parse_object, read_body, read_pairs, read_query
 from rest_bridge.envelope import CLEAR_COOKIES
-from rest_bridge.mcp_discovery import base_url
+from rest_bridge.mcp_discovery import base_url, public_path
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
-from rest_bridge.prefix import public_path
 from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
