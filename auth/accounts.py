@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from auth.api_keys import Keys, is_api_key
-from auth.grants import ClientGrants, is_client_token
-from auth.grants_clients import ClientRegistry
+from auth.grants import ClientGrants, ClientRegistry, is_client_token
 from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords

@@ -12,8 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from auth.grants import SCOPE
-from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
+from auth.grants import AUTH_METHODS, GRANT_TYPES, SCOPE
 from rest_bridge.envelope import require_own_host
 from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject

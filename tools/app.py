@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
@@ -15,6 +15,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from auth.accounts import Accounts
+from auth.external.addresses import Destinations
+from auth.external.attempts import Attempts
+from auth.external.codehost import CodeHost, CodeHostSite
+from auth.external.oidc import OidcClient
+from auth.external.outbound import load
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
@@ -32,8 +37,37 @@ from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.runtime.events import EventHub
 from tools.runtime.housekeeping import return_memory
 from tools.runtime.mail import Mailer
-from tools.runtime.providers import Providers, build_providers
 from tools.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    codehost: CodeHost | None
+    oidc: Mapping[str, OidcClient]
+    attempts: Attempts
+    destinations: Destinations
+
+    def load(self) -> None:
+        """Load the libraries of the first sign-in, if there is a provider. Blocks."""
+        if self.codehost is not None or self.oidc:
+            load()
+
+
+def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
+    configured = settings.oidc.resolved() if settings.oidc else ()
+    site = _site(settings)
+    return Providers(
+        codehost=CodeHost(site) if site else None,
+        oidc={provider.name: OidcClient(provider, clock) for provider in configured},
+        attempts=Attempts(ledger, clock),
+        destinations=Destinations(settings.frontend_url),
+    )
+
+
+def _site(settings: Settings) -> CodeHostSite | None:
+    values = {each.name: getattr(settings, f"codehost_{each.name}") for each in fields(CodeHostSite)}
+    return CodeHostSite(**values) if all(values.values()) else None
+
 
 if TYPE_CHECKING:
     from tools.runtime.log_ring import LogRing

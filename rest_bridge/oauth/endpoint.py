@@ -14,8 +14,16 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants import SCOPE, AuthorizationRequest, required, same_resource
-from auth.grants_clients import ClientUnknown, OAuthRefused, is_loopback, registered_uri
+from auth.grants import (
+    SCOPE,
+    AuthorizationRequest,
+    ClientUnknown,
+    OAuthRefused,
+    is_loopback,
+    registered_uri,
+    required,
+    same_resource,
+)
 from auth.one_time import new_token, token_hash
 from auth.origin import client_of, origin_of
 from auth.principal import Principal
