@@ -1,9 +1,8 @@
 """OpenID Connect client: discovery, code exchange and verified claims."""
 
 import hmac
-import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -26,10 +25,6 @@ LEEWAY_S = 60
 """Accepted clock difference in seconds."""
 
 
-class UnknownKey(Exception):
-    """No key of the set signed the token."""
-
-
 def key_set(document: Mapping[str, Any]) -> "KeySet | None":
     """Read the signature keys of a JWKS document; None if there are none."""
     from joserfc.errors import JoseError  # noqa: PLC0415 - half a second that only servers with a provider need
@@ -49,9 +44,6 @@ def verified(token: str, keys: "KeySet", issuer: str, asked: Mapping[str, str | 
     """Return the claims of an ID token (OpenID Connect Core, section 3.1.3.7).
 
     `asked` holds client_id, nonce and access_token, `now` seconds since 1970.
-
-    Raises:
-        UnknownKey: None of the keys signed it.
     """
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
     from joserfc import errors, jwt  # noqa: PLC0415 - as above
@@ -66,7 +58,7 @@ def verified(token: str, keys: "KeySet", issuer: str, asked: Mapping[str, str | 
         claims = CodeIDToken(decoded.claims, decoded.header, options, asked)
         claims.validate(int(now), LEEWAY_S)
     except (errors.InvalidKeyIdError, errors.BadSignatureError, errors.InvalidKeyTypeError) as error:
-        raise UnknownKey from error
+        raise refused("it is signed by none of the keys that the provider publishes") from error
     except (errors.JoseError, ValueError, TypeError, KeyError) as error:
         raise refused(str(getattr(error, "error", "")) or "malformed") from error
     return dict(claims)
@@ -80,8 +72,6 @@ def refused(why: str) -> AuthenticationRequired:
     )
 
 
-DOCUMENTS_KEPT_S = 3600.0
-"""Seconds for which discovery document and keys are cached."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 
@@ -95,19 +85,12 @@ class Published:
     auth_method: AuthMethod
     names_itself: bool
     """Every answer carries the issuer (RFC 9207)."""
-    read_at: float
-    """Seconds of the monotonic clock."""
 
 
 class OidcClient:
     def __init__(self, provider: OidcProvider, clock: Callable[[], datetime]) -> None:
         self.provider = provider
         self._clock = clock
-        self._published: Published | None = None
-        self._keys: tuple[KeySet, float] | None = None
-
-    def forget(self) -> None:
-        self._published = self._keys = None
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
         """Return the sign-in URL, with `prompt=none` for a silent refresh."""
@@ -138,7 +121,8 @@ class OidcClient:
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
             asked = {"client_id": self.provider.client_id, "nonce": attempt.nonce, "access_token": access_token}
-            claims = await self._verified(exchange, published, id_token, asked)
+            keys, now = await self._read_keys(exchange, published), self._clock().timestamp()
+            claims = await run_sync(verified, id_token, keys, self.provider.issuer, asked, now)
             if wanted - claims.keys() and published.userinfo_url and access_token:
                 return await _completed(exchange, published.userinfo_url, access_token, claims)
             return claims
@@ -167,25 +151,8 @@ class OidcClient:
         return exchange_with(self.provider.name, self.provider.client_id, self.provider.client_secret)
 
     async def _discover(self, exchange: Exchange) -> Published:
-        known = self._published
-        if known is None or known.read_at + DOCUMENTS_KEPT_S < time.monotonic():
-            address = self.provider.issuer.rstrip("/") + DISCOVERY_PATH
-            document = await exchange.read_object(address, "configuration")
-            known = self._published = _published(exchange, document, self.provider.issuer)
-        return known
-
-    async def _verified(
-        self, exchange: Exchange, published: Published, token: str, asked: Mapping[str, str | None]
-    ) -> dict[str, Any]:
-        rest = self.provider.issuer, asked, self._clock().timestamp()
-        if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
-            with suppress(UnknownKey):
-                return await run_sync(verified, token, self._keys[0], *rest)
-        keys = await self._read_keys(exchange, published)
-        try:
-            return await run_sync(verified, token, keys, *rest)
-        except UnknownKey:
-            raise refused("it is signed by none of the keys that the provider publishes") from None
+        document = await exchange.read_object(self.provider.issuer.rstrip("/") + DISCOVERY_PATH, "configuration")
+        return _published(exchange, document, self.provider.issuer)
 
     async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
         document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
@@ -197,7 +164,6 @@ class OidcClient:
                 word="oidc_jwks_missing",
                 remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
             )
-        self._keys = keys, time.monotonic()
         return keys
 
 
@@ -228,7 +194,6 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
         userinfo_url,
         auth_method="client_secret_post" if post else "client_secret_basic",
         names_itself=document.get("authorization_response_iss_parameter_supported") is True,
-        read_at=time.monotonic(),
     )
 
 
