@@ -113,7 +113,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     application = Starlette(
         routes=[
             Route("/api/", health.about, methods=["GET"]),
-            Route("/api/health", health.Liveness(), methods=["GET"]),
+            Route("/api/health", health.liveness, methods=["GET"]),
             Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
             document_route("/api/openapi.json", "application/json", lambda: to_json(document())),
             document_route("/api/docs", "text/html", lambda: render_page(document()).encode()),

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.external.addresses import is_this_machine
-from auth.origin import REQUEST_ID
+from auth.origin import REQUEST_ID, client_of
 from auth.principal import Principal
 from rest_bridge.envelope import no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
@@ -147,13 +147,10 @@ class Metrics:
 
     def may_scrape(self, scope: Scope) -> bool:
         """Accept the token; in development, also local callers."""
-        settings = self.app.settings
-        if settings.metrics_scrape_token and _token_matches(Headers(scope=scope), settings.metrics_scrape_token):
+        settings, headers = self.app.settings, Headers(scope=scope)
+        scheme, _, bearer = headers.get("authorization", "").partition(" ")
+        offered = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-engrain-metrics-token", "")
+        expected = settings.metrics_scrape_token
+        if expected and hmac.compare_digest(offered.encode(), expected.encode()):
             return True
-        return settings.environment == "development" and is_this_machine((scope.get("client") or ("",))[0])
-
-
-def _token_matches(headers: Headers, expected: str) -> bool:
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    offered = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-engrain-metrics-token", "")
-    return hmac.compare_digest(offered.encode(), expected.encode())
+        return settings.environment == "development" and is_this_machine(client_of(scope))

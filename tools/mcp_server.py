@@ -1,6 +1,6 @@
 """The MCP server: one tool per operation with a `Tool`, and two resources."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -53,28 +53,6 @@ PROMPTS = (
         arguments=[types.PromptArgument(name="project", description="The project it belongs to.", required=False)],
     ),
 )
-
-
-def prompt_named(name: str, arguments: dict[str, str]) -> types.GetPromptResult:
-    """Fill in a prompt.
-
-    Raises:
-        MCPError: There is no such prompt, or its goal is missing.
-    """
-    if name == "recall":
-        goal = arguments.get("goal", "").strip()
-        if not goal:
-            raise MCPError(types.INVALID_PARAMS, "recall needs the argument goal: what you are about to do.")
-        text = _RECALL.format(goal=goal)
-    elif name == "wrap_up":
-        project = arguments.get("project", "").strip()
-        text = _WRAP_UP.format(project=f" and `project` {project}" if project else "")
-    else:
-        known = ", ".join(each.name for each in PROMPTS)
-        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {name}. There are {known}.")
-    return types.GetPromptResult(
-        messages=[types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))]
-    )
 
 
 PRINCIPAL = "engrain.principal"
@@ -160,10 +138,6 @@ class Toolbox:
                 raise ValueError(f"two tools are called {operation.name}")
             self.operations[operation.name] = operation
             self.tools[operation.name] = describe(operation, operation.tool)
-        self.resources: Mapping[str, Callable[[Context], Awaitable[Any]]] = {
-            "engrain://health": self._health,
-            "engrain://stats": self._stats,
-        }
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
@@ -229,24 +203,18 @@ class Toolbox:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        read = self.resources.get(uri)
-        if read is None:
+        if uri not in [str(each.uri) for each in RESOURCES]:
             raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {uri}")
         try:
-            text = to_json(await read(context)).decode()
+            if uri == "engrain://health":
+                told = {**health(), **await in_thread(readiness, self.app)}
+            else:
+                principal = Call(self.caller(context)).caller
+                told = await in_thread(stats, self.app, principal.organization_id, principal.visible)
         except EngrainError as error:
             raise MCPError(types.INVALID_REQUEST, f"{error.message} {error.remediation}") from None
-        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
+        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=to_json(told).decode())
         return types.ReadResourceResult(contents=[contents])
-
-    async def _health(self, context: Context) -> Any:
-        return {**health(), **await in_thread(readiness, self.app)}
-
-    async def _stats(self, context: Context) -> Any:
-        principal = self.caller(context)
-        if principal is None:
-            raise AuthenticationRequired("Authentication is required.")
-        return await in_thread(stats, self.app, principal.organization_id, principal.visible)
 
 
 async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -254,7 +222,19 @@ async def _list_prompts(context: Context, params: types.PaginatedRequestParams |
 
 
 async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    return prompt_named(params.name, dict(params.arguments or {}))
+    arguments = {name: value.strip() for name, value in (params.arguments or {}).items()}
+    if params.name == "recall":
+        if not (goal := arguments.get("goal", "")):
+            raise MCPError(types.INVALID_PARAMS, "recall needs the argument goal: what you are about to do.")
+        text = _RECALL.format(goal=goal)
+    elif params.name == "wrap_up":
+        project = arguments.get("project", "")
+        text = _WRAP_UP.format(project=f" and `project` {project}" if project else "")
+    else:
+        known = ", ".join(each.name for each in PROMPTS)
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}. There are {known}.")
+    content = types.TextContent(type="text", text=text)
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:

@@ -205,7 +205,7 @@ class ConsentPage(Page):
         try:
             asked = checked_request(client, target, query, issuer + MCP_PATH)
         except OAuthRefused as error:
-            return see(target.refused(error.code, error.message))
+            return see(target.answered(error=error.code, error_description=error.message))
         visitor = visitor_of(scope)
         return see(login_address(scope)) if visitor is None else await self.ask(scope, visitor, client, asked)
 
@@ -246,9 +246,9 @@ class ConsentPage(Page):
         asked = AuthorizationRequest(**cast("dict[str, Any]", ticket["asked"]))
         target = Destination(asked.redirect_uri, asked.state, base_url(scope, self.app.settings))
         if given.get("decision") != "allow":
-            return see(target.refused("access_denied", "The person said no."))
+            return see(target.answered(error="access_denied", error_description="The person said no."))
         organization_id = given.get("organization", visitor.organization_id)
-        return see(target.allowed(await in_thread(self._allow, scope, visitor, asked, organization_id)))
+        return see(target.answered(code=await in_thread(self._allow, scope, visitor, asked, organization_id)))
 
     def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
         if self.app.ledger.people.identity(visitor.user_id, organization_id, None) is None:
@@ -309,13 +309,7 @@ class Destination:
     state: str | None
     issuer: str
 
-    def refused(self, error: str, description: str) -> str:
-        return self._with({"error": error, "error_description": description})
-
-    def allowed(self, code: str) -> str:
-        return self._with({"code": code})
-
-    def _with(self, answer: Mapping[str, str]) -> str:
+    def answered(self, **answer: str) -> str:
         # `iss` against mix-ups of servers (RFC 9207).
         state = {} if self.state is None else {"state": self.state}
         joint = "&" if "?" in self.redirect_uri else "?"
@@ -342,34 +336,36 @@ def destination(client: OAuthClient | None, query: Query, issuer: str) -> Destin
 
 def checked_request(client: OAuthClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
     """Check an authorization request for the only resource that there is."""
-    for name in ("state", *_ONCE):
-        if len(query.get(name, ())) > 1:
-            raise OAuthRefused("invalid_request", f"{name} comes more than once.")
-    if only(query, "state") != target.state:
-        raise OAuthRefused("invalid_request", f"state is longer than {STATE_LENGTH} characters.")
-    if only(query, "response_type") != "code":
-        raise OAuthRefused("unsupported_response_type", "response_type is code.")
-    if only(query, "response_mode") not in (None, "query"):
-        raise OAuthRefused("invalid_request", "response_mode is query.")
-    if (scope := only(query, "scope")) is not None and SCOPE not in scope.split():
-        raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")
-    if not all(same_resource(asked, resource) for asked in query.get("resource", ()) if asked):
-        raise OAuthRefused("invalid_target", f"The only resource here is {resource}.")
+    if repeated := [name for name in ("state", *_ONCE) if len(query.get(name, ())) > 1]:
+        raise OAuthRefused("invalid_request", f"{repeated[0]} comes more than once.")
+    scope, challenge = only(query, "scope"), only(query, "code_challenge") or ""
+    # Without a method it would be `plain`, which protects nothing.
+    has_pkce = challenge and only(query, "code_challenge_method") == "S256"
+    rules = (
+        (only(query, "state") == target.state, "invalid_request", f"state is longer than {STATE_LENGTH} characters."),
+        (only(query, "response_type") == "code", "unsupported_response_type", "response_type is code."),
+        (only(query, "response_mode") in (None, "query"), "invalid_request", "response_mode is query."),
+        (scope is None or SCOPE in scope.split(), "invalid_scope", f"The only scope is {SCOPE}."),
+        (
+            all(same_resource(asked, resource) for asked in query.get("resource", ()) if asked),
+            "invalid_target",
+            f"The only resource here is {resource}.",
+        ),
+        (has_pkce, "invalid_request", "PKCE is required: code_challenge with code_challenge_method S256."),
+        (
+            _CHALLENGE.fullmatch(challenge),
+            "invalid_request",
+            "code_challenge is the base64url of a SHA-256, 43 characters.",
+        ),
+    )
+    for is_kept, error, rule in rules:
+        if not is_kept:
+            raise OAuthRefused(error, rule)
     return AuthorizationRequest(
         client_id=client.id,
         redirect_uri=target.redirect_uri,
         redirect_uri_explicit=only(query, "redirect_uri") is not None,
-        code_challenge=_challenge(query),
+        code_challenge=challenge,
         resource=resource,
         state=target.state,
     )
-
-
-def _challenge(query: Query) -> str:
-    challenge = only(query, "code_challenge")
-    # Without a method it would be `plain`, which protects nothing.
-    if challenge is None or only(query, "code_challenge_method") != "S256":
-        raise OAuthRefused("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256.")
-    if not _CHALLENGE.fullmatch(challenge):
-        raise OAuthRefused("invalid_request", "code_challenge is the base64url of a SHA-256, 43 characters.")
-    return challenge
