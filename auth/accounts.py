@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from auth.api_keys import Keys, is_api_key
-from auth.grants import ClientGrants, is_client_token
-from auth.grants_clients import ClientRegistry
+from auth.grants import ClientGrants, ClientRegistry, is_client_token
 from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
-from auth.principal import Found, Principal, RecentPrincipals
+from auth.principal import Principal, RecentPrincipals
 from auth.rights import require_session
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, ValidationFailed
@@ -79,7 +78,9 @@ class Accounts:
         user = self.ledger.people.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
-            self._note_refusal(user, origin)
+            # As much work for an unknown address, so that the time tells nothing.
+            home, resource = self.home_of(user.id if user else ""), user.id if user else None
+            self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
             raise AuthenticationRequired(
                 "Invalid credentials", remediation="Check the e-mail address and the password."
             )
@@ -115,11 +116,6 @@ class Accounts:
         """Return the personal organization, whose audit log covers the account."""
         found = self.ledger.people.default_organization(user_id)
         return found.id if found is not None and found.is_personal else None
-
-    def _note_refusal(self, user: User | None, origin: Origin) -> None:
-        # As much work for an unknown address, so that the time tells nothing.
-        home, resource = self.home_of(user.id if user else ""), user.id if user else None
-        self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
         """Rotate both tokens; the session is not prolonged.
@@ -187,7 +183,7 @@ class Accounts:
                 self.ledger.api_keys.note_use(principal.key_id)
         principal = replace(principal, has_public_scope=self.public_scope)
         if version is not None:
-            self.recent.keep(token, Found(principal, version, until))
+            self.recent.keep(token, principal, version, until)
         return principal
 
     @property
@@ -211,19 +207,16 @@ class Accounts:
             )
         found = self.ledger.people.caller(claims.user_id, claims.organization_id, claims.session_id)
         if found is None:
-            self._require_membership(claims.user_id, claims.organization_id)
+            joined = [organization.id for organization, _ in self.ledger.people.memberships(claims.user_id)]
+            if joined and claims.organization_id not in joined:
+                raise Forbidden(
+                    "org_access_denied: you are not a member of the organization of this token.",
+                    remediation="Log in again to work in another of your organizations.",
+                )
             raise AuthenticationRequired("The session has ended.")
         session, principal = found[0].session, principal_of(*found)
         ends = [None if session is None else session.expires_at, principal.until]
         return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
-
-    def _require_membership(self, user_id: str, organization_id: str) -> None:
-        joined = [organization.id for organization, _ in self.ledger.people.memberships(user_id)]
-        if joined and organization_id not in joined:
-            raise Forbidden(
-                "org_access_denied: you are not a member of the organization of this token.",
-                remediation="Log in again to work in another of your organizations.",
-            )
 
     def renewed(self, principal: Principal) -> Principal | None:
         """Return a principal with its present rights; None if its credential has ended or is an MCP client's."""

@@ -70,27 +70,18 @@ class Principal:
 MOST = 4_096
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Caller of a token, for one version of the ledger."""
-
-    principal: Principal
-    version: int
-    until: float
-    """Seconds since 1970."""
-
-
 class RecentPrincipals:
     """Cache of callers by token, emptied when it is full."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, tuple[Principal, int, float]] = {}
 
     def get(self, token: str, version: int, now: float) -> Principal | None:
-        found = self._found.get(token)
-        return found.principal if found is not None and found.version == version and found.until > now else None
+        principal, known, until = self._found.get(token, (None, 0, 0.0))
+        return principal if known == version and until > now else None
 
-    def keep(self, token: str, found: Found) -> None:
+    def keep(self, token: str, principal: Principal, version: int, until: float) -> None:
+        """Keep a caller for one version of the ledger, at most until a time in seconds since 1970."""
         if len(self._found) >= MOST:
             self._found.clear()
-        self._found[token] = found
+        self._found[token] = principal, version, until

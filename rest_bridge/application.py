@@ -1,10 +1,12 @@
 """Composition root of the HTTP surface: all routes and middleware."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+import anyio
 from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -18,41 +20,75 @@ from starlette.websockets import WebSocketClose
 
 from auth.principal import Principal
 from rest_bridge import health
-from rest_bridge.authentication import Authentication
+from rest_bridge.authentication import Authenticate, Authentication
 from rest_bridge.envelope import Faults, answer_http, no_such_path, refusal
-from rest_bridge.lazy_mcp import LazyMcp
-from rest_bridge.log_socket import LogSocket
-from rest_bridge.mcp_discovery import (
-    AUTHORIZE_PATH,
-    MCP_PATH,
-    REGISTER_PATH,
-    RESOURCE_METADATA_PATHS,
-    REVOKE_PATH,
-    SERVER_METADATA_PATHS,
-    TOKEN_PATH,
-    base_url,
-    describing,
-    resource_metadata,
-    server_metadata,
-)
-from rest_bridge.metrics import Metrics
-from rest_bridge.oauth.consent import ConsentPage
-from rest_bridge.oauth.endpoint import Registration, Revocation, TokenEndpoint
+from rest_bridge.mcp_discovery import AUTHORIZE_PATH, MCP_PATH, Prefix, base_url, discovery_routes, public_path
+from rest_bridge.metrics import Metrics, RequestIds
+from rest_bridge.oauth.endpoint import ConsentPage, Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import build_document, document_route, render_page
-from rest_bridge.pages.device import DevicePage
-from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH, see
-from rest_bridge.pages.login import LoginPage, SignUpPage
-from rest_bridge.prefix import Prefix, public_path
-from rest_bridge.request_ids import RequestIds
+from rest_bridge.pages.login import DevicePage, LoginPage, Page, SignUpPage
 from rest_bridge.routes import Endpoint, build_routes
-from rest_bridge.websocket import EventSocket
+from rest_bridge.websocket import EventSocket, LogSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation
 from tools.people.device import PAGE as DEVICE_PATH
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
+
+if TYPE_CHECKING:
+    from rest_bridge.mcp_mount import McpMount
+
+
+HEAD_START_S = 0.25
+
+
+class LazyMcp:
+    """The ASGI endpoint at `/mcp`; requests wait until it is made."""
+
+    def __init__(self, app: App, operations: Iterable[Operation], authenticate: Authenticate) -> None:
+        self.app = app
+        self.authenticate = authenticate
+        self.operations = tuple(operations)
+        self.asked = anyio.Event()
+        self.made = anyio.Event()
+        self.mount: McpMount | None = None
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Make the endpoint in the background; run its transports until the server ends."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.asked.set()
+        await self.made.wait()
+        assert self.mount is not None  # noqa: S101 - set before the event
+        await self.mount(scope, receive, send)
+
+    async def _run(self) -> None:
+        with anyio.move_on_after(HEAD_START_S):
+            await self.asked.wait()
+        self.app.preload.start()
+        self.mount = await in_thread(self._make)
+        async with self.mount.lifespan():
+            self.made.set()
+            await anyio.sleep_forever()
+
+    def _make(self) -> "McpMount":
+        from rest_bridge.mcp_mount import McpMount  # noqa: PLC0415 - late on purpose
+        from tools.mcp_server import build_mcp_server  # noqa: PLC0415 - late on purpose
+
+        server = build_mcp_server(self.app, self.operations)
+        return McpMount(
+            server, self.app.settings, authenticate=self.authenticate, local_principal=self.app.accounts.local_principal
+        )
+
 
 _DENIAL = "websocket.http.response"
 _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
@@ -77,22 +113,24 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     application = Starlette(
         routes=[
             Route("/api/", health.about, methods=["GET"]),
-            Route("/api/health", health.Liveness(), methods=["GET"]),
+            Route("/api/health", health.liveness, methods=["GET"]),
             Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
             document_route("/api/openapi.json", "application/json", lambda: to_json(document())),
             document_route("/api/docs", "text/html", lambda: render_page(document()).encode()),
             Route("/metrics", metrics, methods=["GET"]),
             *build_routes(endpoints),
+            Route("/", _home),
             *_pages(app, {each.operation.name: each for each in endpoints}),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
-            *_oauth(app),
+            *discovery_routes(app.settings),
+            *(Route(each.path, each(app), methods=["POST"]) for each in (Registration, TokenEndpoint, Revocation)),
             # Clients do not follow a redirect of a POST.
             *(Route(path, mcp) for path in (MCP_PATH, MCP_PATH + "/")),
         ],
         middleware=[
             Middleware(Prefix, base_url=app.settings.base_url),
-            Middleware(RequestIds, observe=metrics.observe, is_https=app.settings.is_https),
+            Middleware(RequestIds, metrics=metrics, is_https=app.settings.is_https),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
             Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),
@@ -131,28 +169,11 @@ def _pages(app: App, endpoints: Mapping[str, Endpoint]) -> list[Route]:
         DEVICE_PATH: DevicePage,
         AUTHORIZE_PATH: ConsentPage,
     }
-    return [
-        Route("/", _home),
-        *(Route(path, page(app, endpoints), methods=["GET", "POST"]) for path, page in pages.items()),
-    ]
+    return [Route(path, page(app, endpoints), methods=["GET", "POST"]) for path, page in pages.items()]
 
 
 async def _home(request: Request) -> Response:
     return see(public_path(request.scope, LOGIN_PATH))
-
-
-def _oauth(app: App) -> list[Route]:
-    described = [(RESOURCE_METADATA_PATHS, resource_metadata), (SERVER_METADATA_PATHS, server_metadata)]
-    return [
-        *(
-            Route(path, describing(app.settings, describe), methods=["GET"])
-            for paths, describe in described
-            for path in paths
-        ),
-        Route(REGISTER_PATH, Registration(app), methods=["POST"]),
-        Route(TOKEN_PATH, TokenEndpoint(app), methods=["POST"]),
-        Route(REVOKE_PATH, Revocation(app), methods=["POST"]),
-    ]
 
 
 class Unmatched:

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rest_bridge.cookies import clear_session
+from rest_bridge.authentication import clear_session
 from stores.errors import (
     AuthenticationRequired,
     BadGateway,

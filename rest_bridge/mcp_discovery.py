@@ -1,17 +1,19 @@
-"""Discovery by MCP clients: the protected resource (RFC 9728) and the authorization server (RFC 8414)."""
+"""Addresses of this server; discovery by MCP clients: the resource (RFC 9728) and the server (RFC 8414)."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from pydantic_core import to_json
 from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.types import Scope
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from auth.grants import SCOPE
-from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
+from auth.grants import AUTH_METHODS, GRANT_TYPES, SCOPE
 from rest_bridge.envelope import require_own_host
-from rest_bridge.prefix import public_path
 from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
@@ -58,14 +60,18 @@ def base_url(scope: Scope, settings: Settings) -> str:
     return address.rstrip("/")
 
 
-def describing(settings: Settings, describe: Callable[[str], JsonObject]) -> Callable[[Request], Awaitable[Response]]:
-    """Make the endpoint of a document that describes this server; the address of a request goes into it."""
+def discovery_routes(settings: Settings) -> list[Route]:
+    """Make the endpoints of the documents that describe this server; the address of a request goes into them."""
 
-    async def answer(request: Request) -> Response:
-        require_own_host(request.scope, settings)
-        return JSONResponse(describe(base_url(request.scope, settings)), headers={"Cache-Control": "no-store"})
+    def describing(describe: Callable[[str], JsonObject]) -> Callable[[Request], Awaitable[Response]]:
+        async def answer(request: Request) -> Response:
+            require_own_host(request.scope, settings)
+            return JSONResponse(describe(base_url(request.scope, settings)), headers={"Cache-Control": "no-store"})
 
-    return answer
+        return answer
+
+    described = [(RESOURCE_METADATA_PATHS, resource_metadata), (SERVER_METADATA_PATHS, server_metadata)]
+    return [Route(path, describing(each), methods=["GET"]) for paths, each in described for path in paths]
 
 
 def resource_metadata(address: str) -> JsonObject:
@@ -96,3 +102,27 @@ def server_metadata(issuer: str) -> JsonObject:
         "authorization_response_iss_parameter_supported": True,
         "protected_resources": [issuer + MCP_PATH],
     }
+
+
+_PREFIX = "engrain.prefix"
+
+
+def public_path(scope: Mapping[str, Any], path: str) -> str:
+    """Return a path of this server as browsers see it."""
+    return f"{scope.get(_PREFIX, '')}{path}"
+
+
+class Prefix:
+    """Middleware that removes the public address's path; in discovery documents it follows theirs (RFC 8414, 3.1)."""
+
+    def __init__(self, app: ASGIApp, *, base_url: str | None) -> None:
+        self.app = app
+        self.prefix = urlsplit(base_url or "").path.rstrip("/")
+        self.pattern = re.compile(rf"(/\.well-known/[^/]+)?{re.escape(unquote(self.prefix))}(?=/|$)")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.prefix and scope["type"] in ("http", "websocket"):
+            scope[_PREFIX] = self.prefix
+            if found := self.pattern.match(scope["path"]):
+                scope["path"] = ((found[1] or "") + scope["path"][found.end() :]) or "/"
+        await self.app(scope, receive, send)

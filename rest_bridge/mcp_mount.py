@@ -112,14 +112,21 @@ class McpMount:
             await self.serve_alone(scope, body, receive, send)
             return
         # Sessions are lost in a restart, and few clients open another: their calls go on, with their own rights.
-        may_be_lost = session is not None and session not in self.ended
-        answer = Answer(send, withheld := 404 if may_be_lost else None)
+        withheld = 404 if session is not None and session not in self.ended else None
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            if status != withheld:
+                await send(message)
+
         await self.sessions.handle_request(scope, replayed, answer)
-        if answer.status == withheld and method == "POST":
+        if status == withheld and method == "POST":
             await self.serve_alone(scope, body, receive, send)
-        elif answer.status == withheld:
+        elif status == withheld:
             await refusal(_refused(scope, 405), scope, {"Allow": "POST"})(scope, receive, send)
-        elif session is not None and method == "DELETE" and answer.status == 200:
+        elif session is not None and method == "DELETE" and status == 200:
             self.ended[session] = None
             if len(self.ended) > REMEMBERED_ENDS:
                 del self.ended[next(iter(self.ended))]
@@ -165,26 +172,11 @@ class McpMount:
     async def holds(self, token: str) -> bool:
         """Return whether a token is valid; it counts as valid while the store is unavailable."""
         try:
-            await self.authenticate(token)
+            with suppress(Unavailable):
+                await self.authenticate(token)
         except (AuthenticationRequired, Forbidden):
             return False
-        except Unavailable:
-            return True
         return True
-
-
-class Answer:
-    """Pass an answer on, unless it has the withheld status."""
-
-    def __init__(self, send: Send, withheld: int | None) -> None:
-        self.send, self.withheld = send, withheld
-        self.status = 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        if self.status != self.withheld:
-            await self.send(message)
 
 
 def _reason(principal: Principal | None, credential: Credential | None) -> str:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from html import escape
 from http import HTTPStatus
 from typing import Any
@@ -140,11 +140,8 @@ def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]
     if clashing := [name for name in definitions if "__" in name]:
         # pydantic keeps models of one name apart by their modules' paths; readers of the document could not.
         raise ValueError(f"different models have one name: {', '.join(sorted(clashing))}")
-    return models, {name: rebuilt(schema, _without_title) for name, schema in definitions.items()}
-
-
-def _without_title(schema: Schema) -> Schema:
-    return {key: value for key, value in schema.items() if key != "title"}
+    untitled = partial(rebuilt, change=lambda each: {key: value for key, value in each.items() if key != "title"})
+    return models, {name: untitled(schema) for name, schema in definitions.items()}
 
 
 def _operation(operation: Operation, route: Route, models: Models, schemas: dict[str, Schema]) -> Schema:

@@ -18,14 +18,20 @@ from starlette.types import Receive, Scope, Send
 
 from auth.origin import client_of, origin_of
 from auth.principal import Principal
-from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
-from rest_bridge.bodies import announced_size, is_form, parse_object, read_body
-from rest_bridge.cookies import clear_session, require_same_origin, session_cookie, set_cookies
+from rest_bridge.authentication import (
+    CREDENTIAL,
+    PRINCIPAL,
+    Credential,
+    clear_session,
+    require_principal,
+    require_same_origin,
+    session_cookie,
+    set_cookies,
+)
+from rest_bridge.bodies import Coercion, announced_size, is_form, parse_object, read_body, read_pairs, read_query
 from rest_bridge.envelope import CLEAR_COOKIES
-from rest_bridge.mcp_discovery import base_url
+from rest_bridge.mcp_discovery import base_url, public_path
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
-from rest_bridge.prefix import public_path
-from rest_bridge.query_strings import Coercion, read_pairs, read_query
 from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App

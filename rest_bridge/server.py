@@ -22,7 +22,7 @@ from websockets.http11 import Request
 from auth.origin import REQUEST_ID
 from rest_bridge.application import build_asgi
 from rest_bridge.envelope import HeadTooLarge, refusal
-from rest_bridge.request_ids import NO_SNIFFING, POLICY, request_id_of
+from rest_bridge.metrics import NO_SNIFFING, POLICY, request_id_of
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
 from tools.app import open_app
 from tools.jobs.runner import jobs_running

@@ -1,52 +1,38 @@
-"""`/api/ws`: events about the records that the caller may read."""
+"""`/api/ws`: events about the records that the caller may read; `/api/logs/stream`: log entries for owners."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import anyio
+from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from auth.policy import require_whole
 from auth.principal import Principal
 from rest_bridge.authentication import Authenticate, presented, require_principal
-from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Unavailable
+from rest_bridge.bodies import Coercion, read_query
+from stores.errors import EngrainError, Forbidden, Unavailable
+from stores.records import ORGANIZATION, JsonObject
 from tools.app import App
-from tools.runtime.events import Subscription
+from tools.frame.execute import require_rights
+from tools.frame.parsing import refusal
+from tools.runtime.events import Event, Subscription
+from tools.runtime.logs import OPERATION, LogFilter
 
 EVENT_NAMES = (
-    "entity_created",
-    "entity_updated",
-    "entity_deleted",
-    "entity_pending",
-    "note_created",
-    "note_pending",
-    "permission_changed",
-    "source_import_updated",
-    "raw_capture_changed",
-    "crawl_started",
-    "crawl_progress",
-    "crawl_complete",
-    "crawl_sync_complete",
-    "search_complete",
-    "graph_updated",
-    "health_update",
-    "backup_started",
-    "backup_complete",
-    "backup_failed",
-    "question_answered",
-    "job_queued",
-    "job_started",
-    "job_completed",
-    "job_failed",
-    "job_cancelled",
-)
+    "entity_created", "entity_updated", "entity_deleted", "entity_pending", "note_created", "note_pending",
+    "permission_changed", "source_import_updated", "raw_capture_changed", "crawl_started", "crawl_progress",
+    "crawl_complete", "crawl_sync_complete", "search_complete", "graph_updated", "health_update", "backup_started",
+    "backup_complete", "backup_failed", "question_answered", "job_queued", "job_started", "job_completed",
+    "job_failed", "job_cancelled",
+)  # fmt: skip
 """Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
-
-
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013
 _REASON_BYTES = 120
@@ -68,7 +54,8 @@ class EventSocket:
         socket = WebSocket(scope, receive, send)
         await socket.accept()
         try:
-            principal = self.require_listener(scope)
+            principal = require_principal(scope, self.app.settings.cors_origins)
+            self.require_rights(principal)
             await self.serve(socket, principal)
         except EngrainError as error:
             await close(socket, POLICY_VIOLATION, error.message)
@@ -77,11 +64,9 @@ class EventSocket:
         async with self.app.events.subscribe(principal) as subscription:
             await Listener(self, socket, subscription).run()
 
-    def require_listener(self, scope: Scope) -> Principal:
-        principal = require_principal(scope, self.app.settings.cors_origins)
+    def require_rights(self, principal: Principal) -> None:
         if not principal.scopes & {"api:read", "api:write"}:
             raise Forbidden("insufficient_api_scope: the socket needs the scope api:read.")
-        return principal
 
 
 class Listener:
@@ -99,9 +84,12 @@ class Listener:
                 tasks.start_soon(self._until_over, serve, tasks.cancel_scope)
 
     async def _until_over(self, serve: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
-        # A send on a socket that the peer has left raises either of these, by who noticed first.
-        with suppress(WebSocketDisconnect, RuntimeError):
-            await serve()
+        try:
+            # A send on a socket that the peer has left raises either of these, by who noticed first.
+            with suppress(WebSocketDisconnect, RuntimeError):
+                await serve()
+        except EngrainError as error:
+            await close(self.socket, POLICY_VIOLATION, error.message)
         scope.cancel()
 
     async def hear(self) -> None:
@@ -129,14 +117,12 @@ class Listener:
         return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
 
     async def tell(self) -> None:
+        """Send the events of the topics to which the client subscribed; no topic means all."""
         async for event in self.subscription:
-            if self.is_wanted(event.name):
+            self.endpoint.require_rights(self.subscription.principal)
+            if event.name in (self.topics or self.endpoint.names):
                 await self.send(event.name, event.data, event.timestamp)
         await self.end()
-
-    def is_wanted(self, name: str) -> bool:
-        """Return whether the client subscribed to a topic; no topic means all."""
-        return not self.topics or name in self.topics
 
     async def end(self) -> None:
         if self.subscription.signed_out:
@@ -147,8 +133,7 @@ class Listener:
     async def beat(self) -> None:
         while True:
             await anyio.sleep(self.endpoint.heartbeat_s)
-            if not await self.renewed():
-                return
+            await self.renew()
             self.alive = anyio.Event()
             with anyio.move_on_after(self.endpoint.pong_timeout_s) as waiting:
                 await self.send("heartbeat", {"server_time": self.endpoint.app.clock().isoformat()})
@@ -157,20 +142,12 @@ class Listener:
                 await close(self.socket, POLICY_VIOLATION, "No pong came in time.")
                 return
 
-    async def renewed(self) -> bool:
+    async def renew(self) -> None:
         """Authenticate again, so that revoked sessions are closed and changed rights take effect."""
-        found = presented(Headers(scope=self.socket.scope))
-        if found is None:
-            return True
-        try:
-            self.subscription.principal = await self.endpoint.authenticate(found[1])
-        except (AuthenticationRequired, Forbidden) as error:
-            await close(self.socket, POLICY_VIOLATION, error.message)
-            return False
-        except Unavailable:
-            # Nobody can say; the next heartbeat asks again.
-            return True
-        return True
+        if (found := presented(Headers(scope=self.socket.scope))) is not None:
+            with suppress(Unavailable):  # Nobody can say; the next heartbeat asks again.
+                self.subscription.principal = await self.endpoint.authenticate(found[1])
+        self.endpoint.require_rights(self.subscription.principal)
 
     async def send(self, name: str, data: Mapping[str, Any], at: datetime | None = None) -> None:
         shown = {"event": name, "data": data, "timestamp": (at or self.endpoint.app.clock()).isoformat()}
@@ -184,3 +161,37 @@ async def close(socket: WebSocket, code: int, reason: str) -> None:
     # A peer that reads nothing cannot be told: the server's own time-out ends it.
     with suppress(RuntimeError, WebSocketDisconnect), anyio.move_on_after(1):
         await socket.close(code, text)
+
+
+LOG = "log"
+_FILTER = Coercion(LogFilter)
+
+
+class LogSocket(EventSocket):
+    """One WebSocket per owner: log entries out, filtered by `?service=` and `?level=`."""
+
+    names = (LOG,)
+
+    def require_rights(self, principal: Principal) -> None:
+        """Refuse callers who may not use the operation `logs`."""
+        super().require_rights(principal)
+        require_rights(OPERATION, principal)
+        require_whole(principal, "The log")
+
+    async def serve(self, socket: WebSocket, principal: Principal) -> None:
+        given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(socket.scope), "query")
+        try:
+            wanted = LogFilter.model_validate(given)
+        except ValidationError as error:
+            raise refusal(error.errors(include_url=False), LogFilter, "query") from None
+        loop = asyncio.get_running_loop()
+        async with self.app.events.subscribe(principal) as subscription:
+
+            def offer(entry: JsonObject) -> None:
+                if wanted.wants(entry):
+                    event = Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"])))
+                    with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+                        loop.call_soon_threadsafe(subscription.offer, event, ORGANIZATION)
+
+            with self.app.logs.telling(principal.organization_id, offer):
+                await Listener(self, socket, subscription).run()

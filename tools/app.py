@@ -3,18 +3,23 @@
 import asyncio
 import secrets
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from auth.accounts import Accounts
+from auth.external.addresses import Destinations
+from auth.external.attempts import Attempts
+from auth.external.codehost import CodeHost, CodeHostSite
+from auth.external.oidc import OidcClient
+from auth.external.outbound import load
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
@@ -32,16 +37,27 @@ from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.runtime.events import EventHub
 from tools.runtime.housekeeping import return_memory
 from tools.runtime.mail import Mailer
-from tools.runtime.providers import Providers, build_providers
 from tools.runtime.settings import Settings
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
     from tools.runtime.log_ring import LogRing
 
 KEPT_LENGTH = 32
 EXPOSURES_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 BESIDE = 6
+
+Spec = TypeVar("Spec", bound="DataclassInstance")
+
+
+@dataclass(frozen=True, slots=True)
+class Providers:
+    codehost: CodeHost | None
+    oidc: Mapping[str, OidcClient]
+    attempts: Attempts
+    destinations: Destinations
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +158,8 @@ def open_stores(
         ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
         stack.callback(workers.close)
-        if embedder is None and (embedder := build_embedder(_embedding(settings), workers)) is not None:
+        spec = _spec(EmbeddingSpec, settings, "embedding")
+        if embedder is None and (embedder := build_embedder(spec, workers)) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
         encoder = LateEncoder(workers) if embedder is not None and settings.late_interaction else None
@@ -153,7 +170,7 @@ def open_stores(
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
             graph_budget_mb=settings.graph_memory_mb,
-            passages_at_most=_embedding(settings).at_once,
+            passages_at_most=spec.at_once,
         )
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
@@ -183,14 +200,21 @@ def _opened(
         accounts = Accounts(stores.ledger, tokens, Passwords(), clock, settings.public_scope)
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
-        providers = build_providers(settings, stores.ledger, clock)
-        language_model = build_language_model(_language_model(settings))
+        providers = Providers(
+            codehost=CodeHost(_spec(CodeHostSite, settings, "codehost")) if settings.codehost_client_id else None,
+            oidc={each.name: OidcClient(each, clock) for each in (settings.oidc.resolved() if settings.oidc else ())},
+            attempts=Attempts(stores.ledger, clock),
+            destinations=Destinations(settings.frontend_url),
+        )
+        language_model = build_language_model(
+            None if settings.llm_provider == "none" else _spec(ModelSpec, settings, "llm")
+        )
         loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(load_model, stores.token_encoder),
             partial(import_engines, settings.graph_engine, stores.embedder),
-            providers.load,
+            *([load] if providers.codehost is not None or providers.oidc else []),
             *([language_model.load] if language_model is not None else []),
         ]
         keep = timedelta(days=settings.exposure_days)
@@ -221,29 +245,9 @@ def _opened(
         )
 
 
-def _embedding(settings: Settings) -> EmbeddingSpec:
-    return EmbeddingSpec(
-        provider=settings.embedding_provider,
-        model=settings.embedding_model,
-        base_url=settings.embedding_base_url,
-        api_key=settings.embedding_api_key,
-        dimension=settings.embedding_dimension,
-        timeout_s=settings.embedding_timeout_s,
-        question_timeout_s=settings.embedding_question_timeout_s,
-        requests=settings.embedding_requests,
-    )
-
-
-def _language_model(settings: Settings) -> ModelSpec | None:
-    if settings.llm_provider == "none" or settings.llm_model is None:
-        return None
-    return ModelSpec(
-        provider=settings.llm_provider,
-        model=settings.llm_model,
-        base_url=settings.llm_base_url,
-        api_key=settings.llm_api_key,
-        timeout_s=settings.llm_timeout_s,
-    )
+def _spec(kind: type[Spec], settings: Settings, prefix: str) -> Spec:
+    names = {each.name: f"{prefix}_{each.name}" for each in fields(kind)}
+    return kind(**{name: getattr(settings, ours) for name, ours in names.items() if ours in Settings.model_fields})
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:

@@ -1,6 +1,6 @@
 """The MCP server: one tool per operation with a `Tool`, and two resources."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -21,13 +21,39 @@ from tools.frame.answers import answer_of, text_of
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
-from tools.frame.prompts import PROMPTS, prompt_named
 from tools.frame.tool_schemas import input_schema
 from tools.records.receipts import after_write
 from tools.runtime.health import health, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 from tools.text.plain import one_line
+
+_RECALL = """\
+Before anything else, read what the team knows: call the tool `context` with the goal below, then `search` for what is \
+still unclear. Say in a few lines what bears on the goal (decisions in force, rules, pitfalls, open work), each with \
+the id of its record, and what nobody has written down. Do not start the work yet.
+
+Goal: {goal}"""
+_WRAP_UP = """\
+This session ends. Write down what a colleague will need: decisions with their reasons, what was tried and failed, \
+pitfalls, procedures, open tasks. Leave out what the code or its history says anyway, and secrets. Call the tool \
+`reflect` with these notes and `persist` true{project}, name in `cited_ids` the records that helped, and update tasks \
+with `manage`. Then say what was kept, who can read it, and what was known already."""
+PROMPTS = (
+    types.Prompt(
+        name="recall",
+        title="Recall",
+        description="Read what the team knows before you start.",
+        arguments=[types.PromptArgument(name="goal", description="What you are about to do.", required=True)],
+    ),
+    types.Prompt(
+        name="wrap_up",
+        title="Wrap up",
+        description="Keep what this session learned.",
+        arguments=[types.PromptArgument(name="project", description="The project it belongs to.", required=False)],
+    ),
+)
+
 
 PRINCIPAL = "engrain.principal"
 UNREADABLE = "engrain.unreadable"
@@ -112,10 +138,6 @@ class Toolbox:
                 raise ValueError(f"two tools are called {operation.name}")
             self.operations[operation.name] = operation
             self.tools[operation.name] = describe(operation, operation.tool)
-        self.resources: Mapping[str, Callable[[Context], Awaitable[Any]]] = {
-            "engrain://health": self._health,
-            "engrain://stats": self._stats,
-        }
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self.tools.get(name)
@@ -181,24 +203,18 @@ class Toolbox:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         uri = str(params.uri)
-        read = self.resources.get(uri)
-        if read is None:
+        if uri not in [str(each.uri) for each in RESOURCES]:
             raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {uri}")
         try:
-            text = to_json(await read(context)).decode()
+            if uri == "engrain://health":
+                told = {**health(), **await in_thread(readiness, self.app)}
+            else:
+                principal = Call(self.caller(context)).caller
+                told = await in_thread(stats, self.app, principal.organization_id, principal.visible)
         except EngrainError as error:
             raise MCPError(types.INVALID_REQUEST, f"{error.message} {error.remediation}") from None
-        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
+        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=to_json(told).decode())
         return types.ReadResourceResult(contents=[contents])
-
-    async def _health(self, context: Context) -> Any:
-        return {**health(), **await in_thread(readiness, self.app)}
-
-    async def _stats(self, context: Context) -> Any:
-        principal = self.caller(context)
-        if principal is None:
-            raise AuthenticationRequired("Authentication is required.")
-        return await in_thread(stats, self.app, principal.organization_id, principal.visible)
 
 
 async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -206,7 +222,19 @@ async def _list_prompts(context: Context, params: types.PaginatedRequestParams |
 
 
 async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    return prompt_named(params.name, dict(params.arguments or {}))
+    arguments = {name: value.strip() for name, value in (params.arguments or {}).items()}
+    if params.name == "recall":
+        if not (goal := arguments.get("goal", "")):
+            raise MCPError(types.INVALID_PARAMS, "recall needs the argument goal: what you are about to do.")
+        text = _RECALL.format(goal=goal)
+    elif params.name == "wrap_up":
+        project = arguments.get("project", "")
+        text = _WRAP_UP.format(project=f" and `project` {project}" if project else "")
+    else:
+        known = ", ".join(each.name for each in PROMPTS)
+        raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name}. There are {known}.")
+    content = types.TextContent(type="text", text=text)
+    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:

@@ -1,10 +1,8 @@
 """OpenID Connect client: discovery, code exchange and verified claims."""
 
 import hmac
-import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +24,8 @@ LEEWAY_S = 60
 """Accepted clock difference in seconds."""
 
 
-class UnknownKey(Exception):
-    """No key of the set signed the token."""
-
-
-def key_set(document: Mapping[str, Any]) -> "KeySet | None":
-    """Read the signature keys of a JWKS document; None if there are none."""
+def key_set(document: Mapping[str, Any]) -> "KeySet":
+    """Read the signature keys of a JWKS document."""
     from joserfc.errors import JoseError  # noqa: PLC0415 - half a second that only servers with a provider need
     from joserfc.jwk import JWKRegistry, KeySet  # noqa: PLC0415 - as above
 
@@ -42,22 +36,28 @@ def key_set(document: Mapping[str, Any]) -> "KeySet | None":
                 keys.append(JWKRegistry.import_key(each))
             except (JoseError, ValueError, TypeError, KeyError):
                 continue  # An unreadable key must not hide the others.
-    return KeySet(keys) if keys else None
+    if not keys:
+        raise AuthenticationRequired(
+            "The provider publishes no keys that its ID tokens could be checked with.",
+            word="oidc_jwks_missing",
+            remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
+        )
+    return KeySet(keys)
 
 
-def verified(token: str, keys: "KeySet", issuer: str, asked: Mapping[str, str | None], now: float) -> dict[str, Any]:
+def verified(
+    token: str, keys: Mapping[str, Any], issuer: str, asked: Mapping[str, str | None], now: float
+) -> dict[str, Any]:
     """Return the claims of an ID token (OpenID Connect Core, section 3.1.3.7).
 
-    `asked` holds client_id, nonce and access_token, `now` seconds since 1970.
-
-    Raises:
-        UnknownKey: None of the keys signed it.
+    `keys` is a JWKS document, `asked` holds client_id, nonce and access_token, `now` seconds since 1970.
     """
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
     from joserfc import errors, jwt  # noqa: PLC0415 - as above
 
+    known = key_set(keys)
     try:
-        decoded = jwt.decode(token, keys, algorithms=ALGORITHMS)
+        decoded = jwt.decode(token, known, algorithms=ALGORITHMS)
         options = {
             "iss": {"essential": True, "value": issuer},
             "aud": {"essential": True, "value": asked["client_id"]},
@@ -66,7 +66,7 @@ def verified(token: str, keys: "KeySet", issuer: str, asked: Mapping[str, str | 
         claims = CodeIDToken(decoded.claims, decoded.header, options, asked)
         claims.validate(int(now), LEEWAY_S)
     except (errors.InvalidKeyIdError, errors.BadSignatureError, errors.InvalidKeyTypeError) as error:
-        raise UnknownKey from error
+        raise refused("it is signed by none of the keys that the provider publishes") from error
     except (errors.JoseError, ValueError, TypeError, KeyError) as error:
         raise refused(str(getattr(error, "error", "")) or "malformed") from error
     return dict(claims)
@@ -80,34 +80,13 @@ def refused(why: str) -> AuthenticationRequired:
     )
 
 
-DOCUMENTS_KEPT_S = 3600.0
-"""Seconds for which discovery document and keys are cached."""
-_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY_PATH = "/.well-known/openid-configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    authorize_url: str
-    token_url: str
-    keys_url: str | None
-    userinfo_url: str | None
-    auth_method: AuthMethod
-    names_itself: bool
-    """Every answer carries the issuer (RFC 9207)."""
-    read_at: float
-    """Seconds of the monotonic clock."""
 
 
 class OidcClient:
     def __init__(self, provider: OidcProvider, clock: Callable[[], datetime]) -> None:
         self.provider = provider
         self._clock = clock
-        self._published: Published | None = None
-        self._keys: tuple[KeySet, float] | None = None
-
-    def forget(self) -> None:
-        self._published = self._keys = None
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
         """Return the sign-in URL, with `prompt=none` for a silent refresh."""
@@ -115,7 +94,7 @@ class OidcClient:
             published = await self._discover(exchange)
             silent = {"prompt": "none"} if attempt.session_id is not None else {}
             return exchange.authorize_url(
-                published.authorize_url,
+                published["authorization_endpoint"],
                 attempt,
                 state,
                 nonce=attempt.nonce,
@@ -127,7 +106,12 @@ class OidcClient:
         """Exchange a code for verified claims; ask userinfo for missing ones."""
         async with self._exchange() as exchange:
             published = await self._discover(exchange)
-            tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
+            methods = published.get("token_endpoint_auth_methods_supported")
+            post = (
+                isinstance(methods, list) and "client_secret_basic" not in methods and "client_secret_post" in methods
+            )
+            proof: AuthMethod = "client_secret_post" if post else "client_secret_basic"
+            tokens = await exchange.token(published["token_endpoint"], attempt, code, proof)
             if isinstance(tokens, str):
                 raise not_signed_in(tokens)
             id_token, access_token = tokens.get("id_token"), bearer_of(tokens)
@@ -138,17 +122,22 @@ class OidcClient:
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
             asked = {"client_id": self.provider.client_id, "nonce": attempt.nonce, "access_token": access_token}
-            claims = await self._verified(exchange, published, id_token, asked)
-            if wanted - claims.keys() and published.userinfo_url and access_token:
-                return await _completed(exchange, published.userinfo_url, access_token, claims)
+            keys_url, more_url = published.get("jwks_uri"), published.get("userinfo_endpoint")
+            keys = await exchange.read_object(keys_url, "keys") if keys_url else {}
+            # In a thread: a set may hold many keys.
+            now = self._clock().timestamp()
+            claims = await run_sync(verified, id_token, keys, self.provider.issuer, asked, now)
+            if wanted - claims.keys() and more_url and access_token:
+                return await _completed(exchange, more_url, access_token, claims)
             return claims
 
     async def require_sender(self, issuer: str | None) -> None:
         """Refuse an answer of another provider (RFC 9207)."""
         if issuer is None:
             async with self._exchange() as exchange:
-                if not (await self._discover(exchange)).names_itself:
-                    return
+                published = await self._discover(exchange)
+            if published.get("authorization_response_iss_parameter_supported") is not True:
+                return
         if issuer is None or not hmac.compare_digest(issuer.encode(), self.provider.issuer.encode()):
             raise AuthenticationRequired(
                 "The answer does not come from the provider that was asked.",
@@ -166,39 +155,15 @@ class OidcClient:
             )
         return exchange_with(self.provider.name, self.provider.client_id, self.provider.client_secret)
 
-    async def _discover(self, exchange: Exchange) -> Published:
-        known = self._published
-        if known is None or known.read_at + DOCUMENTS_KEPT_S < time.monotonic():
-            address = self.provider.issuer.rstrip("/") + DISCOVERY_PATH
-            document = await exchange.read_object(address, "configuration")
-            known = self._published = _published(exchange, document, self.provider.issuer)
-        return known
-
-    async def _verified(
-        self, exchange: Exchange, published: Published, token: str, asked: Mapping[str, str | None]
-    ) -> dict[str, Any]:
-        rest = self.provider.issuer, asked, self._clock().timestamp()
-        if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
-            with suppress(UnknownKey):
-                return await run_sync(verified, token, self._keys[0], *rest)
-        keys = await self._read_keys(exchange, published)
-        try:
-            return await run_sync(verified, token, keys, *rest)
-        except UnknownKey:
-            raise refused("it is signed by none of the keys that the provider publishes") from None
-
-    async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
-        document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
-        # In a thread: a set may hold many keys.
-        keys = await run_sync(key_set, document)
-        if keys is None:
-            raise AuthenticationRequired(
-                "The provider publishes no keys that its ID tokens could be checked with.",
-                word="oidc_jwks_missing",
-                remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
-            )
-        self._keys = keys, time.monotonic()
-        return keys
+    async def _discover(self, exchange: Exchange) -> dict[str, Any]:
+        document = await exchange.read_object(self.provider.issuer.rstrip("/") + DISCOVERY_PATH, "configuration")
+        if document.get("issuer") != self.provider.issuer:
+            raise exchange.failed("publishes another issuer than the one that is configured")
+        optional = [url for url in map(document.get, ("jwks_uri", "userinfo_endpoint")) if url is not None]
+        needed = map(document.get, ("authorization_endpoint", "token_endpoint"))
+        if not all(map(is_safe_to_call, (*needed, *optional))):
+            raise exchange.failed("publishes endpoints that are missing or not https")
+        return document
 
 
 async def _completed(exchange: Exchange, url: str, access_token: str, claims: dict[str, Any]) -> dict[str, Any]:
@@ -210,26 +175,6 @@ async def _completed(exchange: Exchange, url: str, access_token: str, claims: di
         # Address and verification must come from the same source.
         merged["email_verified"] = more.get("email_verified")
     return merged
-
-
-def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> Published:
-    if document.get("issuer") != issuer:
-        raise exchange.failed("publishes another issuer than the one that is configured")
-    authorize_url, token_url, keys_url, userinfo_url = map(document.get, _ENDPOINTS)
-    optional = [url for url in (keys_url, userinfo_url) if url is not None]
-    if not all(map(is_safe_to_call, (authorize_url, token_url, *optional))):
-        raise exchange.failed("publishes endpoints that are missing or not https")
-    methods = document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-    post = isinstance(methods, list) and "client_secret_basic" not in methods and "client_secret_post" in methods
-    return Published(
-        str(authorize_url),
-        str(token_url),
-        keys_url,
-        userinfo_url,
-        auth_method="client_secret_post" if post else "client_secret_basic",
-        names_itself=document.get("authorization_response_iss_parameter_supported") is True,
-        read_at=time.monotonic(),
-    )
 
 
 def not_signed_in(why: str) -> AuthenticationRequired:

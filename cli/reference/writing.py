@@ -10,9 +10,8 @@ import typer
 from cli.reference.markdown import MARK, code, fields_table, in_words, spoken, table
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation, Tool
-from tools.frame.prompts import PROMPTS
 from tools.frame.tool_schemas import input_schema
-from tools.mcp_server import CORE, RESOURCES
+from tools.mcp_server import CORE, PROMPTS, RESOURCES
 from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
 from tools.runtime.settings import PREFIX, Settings
 

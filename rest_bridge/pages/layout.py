@@ -16,7 +16,7 @@ from auth.origin import REQUEST_ID
 from auth.principal import Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.envelope import headers_of, status_of
-from rest_bridge.prefix import public_path
+from rest_bridge.mcp_discovery import public_path
 from stores.errors import EngrainError, ValidationFailed
 
 _STYLE = Path(__file__).with_name("style.css").read_text()

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from auth.grants import GRANT_LIFETIME
-from auth.grants_clients import OAuthRefused, check_redirect_uri, checked_metadata, registered_uri
+from auth.grants import GRANT_LIFETIME, OAuthRefused, check_redirect_uri, checked_metadata, registered_uri
 from tests.auth.conftest import DAY, Place
 from tests.rest_bridge.oauth.flow import CALLBACK
 

@@ -7,7 +7,7 @@ from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from rest_bridge.envelope import Faults, status_of
-from rest_bridge.request_ids import RequestIds
+from rest_bridge.metrics import RequestIds
 from stores.errors import InvalidSetting, NotFound, RateLimited
 from tests.rest_bridge.harness import BASE, Client, Person, assert_envelope
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import ClientConnection
 
-from rest_bridge.log_socket import LogSocket
+from rest_bridge.websocket import LogSocket
 from tests.rest_bridge.harness import Person, joined, sign_up
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received
 from tests.rest_bridge.test_websocket import served as serving_events

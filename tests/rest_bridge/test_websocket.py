@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed
 
 from auth.principal import Principal
 from rest_bridge.authentication import Authentication
-from rest_bridge.request_ids import RequestIds
+from rest_bridge.metrics import RequestIds
 from rest_bridge.server import Server, configuration
 from rest_bridge.websocket import EVENT_NAMES, EventSocket
 from stores.records import ORGANIZATION, EntityDraft

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.device import INTERVAL_S, LIFETIME, Devices
+from auth.device import INTERVAL_S, LIFETIME, decide_login, redeem_code, start_login, waiting_login
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import JsonObject, Session
@@ -101,7 +101,7 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
             details={"field": "body.client_name", "expected": "visible characters"},
         )
     details: JsonObject = {"client_name": name, "address": call.seen.address, "user_agent": call.seen.user_agent}
-    device_code, user_code = Devices(app.accounts).start(details)
+    device_code, user_code = start_login(app.accounts, details)
     page = f"{call.server()}{PAGE}"
     return StartedDeviceView(
         device_code=device_code,
@@ -130,7 +130,7 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
         entry = audit_entry(call, "session.start", session.organization_id, session.id, {"provider": "device"})
         return replace(entry, actor_id=session.user_id)
 
-    found = Devices(app.accounts).redeem(request.device_code, call.origin, audit)
+    found = redeem_code(app.accounts, request.device_code, call.origin, audit)
     if isinstance(found, str):
         message, remediation = _REFUSALS[found]
         raise InvalidRequest(message, code=found, remediation=remediation)
@@ -150,22 +150,21 @@ _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
 
 def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
-    user_code, found = Devices(app.accounts).waiting(call.caller, request.user_code)
+    user_code, found = waiting_login(app.accounts, call.caller, request.user_code)
     return WaitingDeviceView.of(found, user_code=user_code, started_at=found.expires_at - LIFETIME, **found.details)
 
 
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
-    devices, organization = Devices(app.accounts), None
-    user_code, waiting = devices.waiting(call.caller, request.user_code)
+    organization = None
+    user_code, waiting = waiting_login(app.accounts, call.caller, request.user_code)
     if request.approve:
         slug = request.organization
         organization = call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
         audit = audit_entry(call, "device.approve", organization.id, None, waiting.details)
-        devices.approve(call.caller, user_code, organization.id, audit)
     else:
         audit = audit_entry(call, "device.deny", call.caller.organization_id, None, waiting.details)
-        devices.deny(user_code, audit)
+    decide_login(app.accounts, call.caller, user_code, None if organization is None else organization.id, audit)
     return DecidedDeviceView(
         approved=request.approve,
         client_name=str(waiting.details["client_name"]),

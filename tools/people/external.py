@@ -9,10 +9,9 @@ from auth.accounts import SignedIn, end_session
 from auth.external.addresses import LONGEST, LONGEST_PLACE
 from auth.external.attempts import LIFETIME, Attempt
 from auth.external.codehost import CodeHost, codehost_refused
-from auth.external.entry import Entrance, bound_organization
 from auth.external.oidc import OidcClient, not_signed_in
 from auth.external.provider import OidcProvider
-from auth.external.vouched import Vouched, role_of, vouched
+from auth.external.vouched import Entrance, Vouched, bound_organization, role_of, vouched
 from auth.one_time import new_token
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound

@@ -1,7 +1,6 @@
 """Settings of the server, read from the environment variables `ENGRAIN_*`."""
 
 import difflib
-import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Literal, get_origin
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
-from auth.external.addresses import is_safe_to_call, is_this_machine, is_web_address
+from auth.external.addresses import is_safe_to_call, is_this_machine
 from stores.errors import InvalidSetting
 from stores.processor import processors
 from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
@@ -19,7 +18,7 @@ from tools.runtime.settings_checks import (
     OIDC_NAME,
     HeaderSecret,
     HostHeader,
-    ModelAddress,
+    Network,
     OidcSetting,
     Origin,
     PublicAddress,
@@ -127,7 +126,7 @@ class Settings(BaseModel):
         "server with its API. Needs the extra `llm`.",
     )
     llm_model: str | None = Field(None, description="Name of the language model.")
-    llm_base_url: ModelAddress | None = Field(
+    llm_base_url: PublicAddress | None = Field(
         None, description="URL of the language model's server, if not the provider's own."
     )
     llm_api_key: HeaderSecret | None = Field(None, description="API key of the language model.", repr=False)
@@ -150,7 +149,7 @@ class Settings(BaseModel):
     )
     signup_enabled: bool = Field(True, description="Allow anyone to sign up.")
     local_auth_enabled: bool = Field(True, description="Allow sign-in by e-mail and password.")
-    frontend_url: str | None = Field(
+    frontend_url: PublicAddress | None = Field(
         None, description="URL of the frontend, to which browsers return after an external sign-in."
     )
     codehost_client_id: str | None = Field(
@@ -168,7 +167,7 @@ class Settings(BaseModel):
         None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../guide/sign-in.md)."
     )
 
-    crawl_networks: tuple[str, ...] = Field(
+    crawl_networks: tuple[Network, ...] = Field(
         (),
         description="Addresses or networks that crawls may reach although they are not public, such as those of an "
         "intranet, comma-separated.",
@@ -194,7 +193,7 @@ class Settings(BaseModel):
     allowed_hosts: tuple[HostHeader, ...] = Field(
         (), description="Additional Host headers that /mcp accepts, comma-separated."
     )
-    trusted_proxies: tuple[str, ...] = Field(
+    trusted_proxies: tuple[Network, ...] = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-* headers are trusted, comma-separated."
     )
     metrics_scrape_token: str | None = Field(None, description="Token for /metrics from other machines.", repr=False)
@@ -234,18 +233,12 @@ class Settings(BaseModel):
                 "ENGRAIN_MCP_AUTH_MODE=off answers this machine only: unset ENGRAIN_BASE_URL, ENGRAIN_ALLOWED_HOSTS and"
                 " ENGRAIN_TRUSTED_PROXIES, or set it to `auto`"
             )
-        for name in ("trusted_proxies", "crawl_networks"):
-            for each in getattr(self, name):
-                if not _is_network(each):
-                    raise ValueError(f"{PREFIX}{name.upper()} names {each!r}, which is no address and no network")
         if self.embedding_provider in ("openai", "ollama") and not self.embedding_model:
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
             )
         if self.llm_provider != "none" and not self.llm_model:
             raise ValueError(f"ENGRAIN_LLM_MODEL is needed with ENGRAIN_LLM_PROVIDER={self.llm_provider}")
-        if self.frontend_url is not None and (not is_web_address(self.frontend_url) or "?" in self.frontend_url):
-            raise ValueError("ENGRAIN_FRONTEND_URL must be an http or https URL without a query")
         self._check_codehost()
         return self
 
@@ -275,14 +268,6 @@ class Settings(BaseModel):
     @property
     def ledger_url(self) -> str:
         return self.database_url or f"sqlite:///{(self.data_dir / 'ledger.sqlite').absolute()}"
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _field_of(name: str) -> str:

@@ -1,10 +1,11 @@
 """Types of settings, with the checks at the start of the server; the providers in ENGRAIN_OIDC."""
 
+import ipaddress
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -22,8 +23,6 @@ from auth.external.provider import OidcProvider
 from stores.errors import InvalidSetting
 
 SECRET_LENGTH = 32
-_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+")
-_HOST = re.compile(r"\*|(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?")
 _MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
@@ -50,15 +49,17 @@ def _at_home(path: Path) -> Path:
         raise ValueError(f"there is no home folder for {path}") from None
 
 
-def _origin(text: str) -> str:
-    if text != "*" and not _ORIGIN.fullmatch(text):
-        raise ValueError("an origin is a scheme, a host and maybe a port, such as https://app.example, and * is any")
-    return text
+def _matching(pattern: str, rule: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(rule)
+        return text
+
+    return AfterValidator(check)
 
 
-def _host(text: str) -> str:
-    if not _HOST.fullmatch(text):
-        raise ValueError("a host is a name or an address, maybe with a port, such as engrain.example:8420; * is any")
+def _network(text: str) -> str:
+    ipaddress.ip_network(text)
     return text
 
 
@@ -70,13 +71,6 @@ def _sender(text: str) -> str:
     return text
 
 
-def _model_address(text: str) -> str:
-    # Credentials or a query would be logged with the URL.
-    if not is_web_address(text) or "?" in text or "@" in text or "#" in text:
-        raise ValueError("it must be an http or https URL of scheme, host, port and path alone")
-    return text
-
-
 def _header_secret(text: str) -> str:
     # Otherwise the HTTP library would quote the whole key in its error.
     if not text.strip() or not (text.isascii() and text.isprintable()) or " " in text.strip():
@@ -84,13 +78,25 @@ def _header_secret(text: str) -> str:
     return text.strip()
 
 
-ModelAddress = Annotated[str, AfterValidator(_model_address)]
 HeaderSecret = Annotated[str, AfterValidator(_header_secret)]
 SigningSecret = Annotated[str, AfterValidator(_secret)]
 UserPath = Annotated[Path, AfterValidator(_at_home)]
 PublicAddress = Annotated[str, AfterValidator(_public_address)]
-Origin = Annotated[str, AfterValidator(_origin)]
-HostHeader = Annotated[str, AfterValidator(_host)]
+Network = Annotated[str, AfterValidator(_network)]
+Origin = Annotated[
+    str,
+    _matching(
+        r"\*|[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+",
+        "an origin is a scheme, a host and maybe a port, such as https://app.example, and * is any",
+    ),
+]
+HostHeader = Annotated[
+    str,
+    _matching(
+        r"\*|(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?",
+        "a host is a name or an address, maybe with a port, such as engrain.example:8420; * is any",
+    ),
+]
 Sender = Annotated[str, AfterValidator(_sender)]
 
 
@@ -132,7 +138,7 @@ class OidcSetting(BaseModel):
     providers: tuple[ProviderSetting, ...] = ()
     role_claim: Word = "roles"
     role_prefix: Word = "Engrain"
-    redirect_uri_base: str = ""
+    redirect_uri_base: PublicAddress | Literal[""] = ""
     session_minutes: int = Field(60, ge=5, le=1440)
     silent_refresh_enabled: bool = False
     extra_providers_enabled: bool = False
@@ -145,8 +151,6 @@ class OidcSetting(BaseModel):
             raise ValueError(f"two providers have the name {twice[0]}")
         if not self.extra_providers_enabled and (extra := sorted(EXTRA_PROVIDERS & set(names))):
             raise ValueError(f"the provider {extra[0]} needs extra_providers_enabled")
-        if self.redirect_uri_base and (not is_web_address(self.redirect_uri_base) or "?" in self.redirect_uri_base):
-            raise ValueError("redirect_uri_base must be an http or https URL without a query")
         return self
 
     @property

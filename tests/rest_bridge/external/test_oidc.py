@@ -309,13 +309,11 @@ async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: Pr
     ids=["not said", "both", "one"],
 )
 async def test_the_client_proves_itself_as_the_provider_wants(
-    browser: Browser, provider: Provider, app: App, methods: list[str] | None, proof: str
+    browser: Browser, provider: Provider, methods: list[str] | None, proof: str
 ) -> None:
-    app.providers.oidc["acme"].forget()
     published = {"token_endpoint_auth_methods_supported": methods}
     provider.behave(claims=somebody(), configuration=published, proof=proof)
     assert (await browser.sign_in()).status_code == 302
-    app.providers.oidc["acme"].forget()
 
 
 async def test_many_first_sign_ins_at_once_make_one_account(browser: Browser, provider: Provider, app: App) -> None:

@@ -71,14 +71,11 @@ async def test_a_missing_id_token_is_refused(browser: Browser, provider: Provide
     assert_envelope(await browser.sign_in(), 401, "oidc_claims_missing")
 
 
-async def test_a_provider_without_keys_is_refused(browser: Browser, provider: Provider, app: App) -> None:
-    app.providers.oidc["acme"].forget()
+async def test_a_provider_without_keys_is_refused(browser: Browser, provider: Provider) -> None:
     provider.behave(claims=somebody(), keys=[])
     assert_envelope(await browser.sign_in(), 401, "oidc_jwks_missing")
-    app.providers.oidc["acme"].forget()
     provider.behave(claims=somebody(), configuration={"jwks_uri": None})
     assert_envelope(await browser.sign_in(), 401, "oidc_jwks_missing")
-    app.providers.oidc["acme"].forget()
 
 
 async def test_a_callback_works_once(browser: Browser, provider: Provider) -> None:
@@ -160,14 +157,12 @@ async def test_an_answer_that_names_another_issuer_is_refused(browser: Browser, 
     assert_envelope(await browser.sign_in(), 401, "oidc_issuer_mismatch")
 
 
-async def test_an_issuer_that_was_promised_has_to_come(browser: Browser, provider: Provider, app: App) -> None:
-    app.providers.oidc["acme"].forget()
+async def test_an_issuer_that_was_promised_has_to_come(browser: Browser, provider: Provider) -> None:
     promised = {"authorization_response_iss_parameter_supported": True}
     provider.behave(claims=somebody(roles=[]), configuration=promised)
     assert_envelope(await browser.sign_in(), 401, "oidc_issuer_mismatch")
     provider.behave(claims=somebody(roles=[]), configuration=promised, answer={"iss": provider.issuer})
     assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
-    app.providers.oidc["acme"].forget()
 
 
 @pytest.mark.parametrize("error", ["access_denied", "login_required", "interaction_required"])
