@@ -44,7 +44,7 @@ def measure_imports(measurement: Measurement, folder: Path) -> None:
     with mailbox.open("w") as file:
         for number, each in enumerate(records(mails)):
             file.write(_MAIL.format(number=number, subject=each.name, content=each.content))
-    long_history(history, commits).set_head("refs/heads/main")
+    long_history(history, commits)
     settings = {**WITHOUT_VECTORS, f"{PREFIX}CRAWL_NETWORKS": "127.0.0.0/8"}
     with signed_up(measurement, folder / "data", settings) as person:
         time.sleep(REST_S)
