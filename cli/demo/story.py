@@ -13,8 +13,7 @@ import typer
 from cli.demo import knowledge
 from cli.demo.corpus import Corpus, checkout, folder_corpus, own_corpus
 from evals.client import Client
-from evals.harness.server import served
-from evals.stopping import stoppable
+from evals.harness.server import served, stoppable
 from stores.errors import EngrainError
 
 BATCH = 16

@@ -91,8 +91,6 @@ class Asking:
 
 
 def ask_part(journal: Journal, server: ServerProcess, part: Part, cases: Iterable[Case]) -> None:
-    """Ask for the cases of a part and close it, unless it is finished."""
-    if (part.set, part.arm) not in journal.parts:
-        for case in cases:
-            journal.add(case)
-        journal.close_part(replace(part, resident_mb=resident_mb(server.process.pid)[0]))
+    """Add a part and its cases to a run."""
+    journal.cases += cases
+    journal.parts.append(replace(part, resident_mb=resident_mb(server.process.pid)[0]))

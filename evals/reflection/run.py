@@ -9,9 +9,8 @@ from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
 from evals.harness.server import served, sign_up
-from evals.options import Options
 from evals.results import Case, Part
-from evals.runs import Journal, Prepared
+from evals.runs import Journal, Options, Prepared
 from tools.records.entity_models import NAME_LIMIT
 from tools.reflecting.reflection.finding import KINDS
 

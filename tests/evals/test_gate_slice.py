@@ -7,8 +7,7 @@ import pytest
 
 from evals.commands import judge_run
 from evals.comparison import judge
-from evals.options import Options
-from evals.runs import read_run
+from evals.runs import Options, read_run
 from evals.suites import run_suite
 
 SETS = Path(__file__).parents[2] / "evals" / "sets"

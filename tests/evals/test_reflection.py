@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.options import Options
 from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, Score, note_case, overlap, read_notes, tally
 from evals.results import Case
-from evals.runs import read_run
+from evals.runs import Options, read_run
 from evals.suites import run_suite
 from tools.reflecting.reflection.extract import extract
 
