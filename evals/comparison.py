@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from evals.markdown import table
 from evals.metrics import Interval, bootstrap
-from evals.report import ALL, HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries
+from evals.report import ALL, HEADLINE, MISSED, ONE_CLUSTER, by_category, clusters_of, shown, summaries, table
 from evals.results import Case
 from evals.runs import Run
 from stores.errors import EngrainError

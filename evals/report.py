@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import isnan
 
-from evals.markdown import table
+from evals.machine import Spread, spread
 from evals.metrics import Interval, bootstrap
 from evals.results import Case, Part
 from evals.runs import Record, Run
-from evals.timing import Spread, spread
 
 HEADLINE = ""
 """The category of everything that is not apart."""
@@ -172,3 +171,12 @@ def _pairs(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_pairs(each)}" for name, each in value.items() if each not in (None, "", {}))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Write a table of Markdown, aligned for terminals."""
+    cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in (columns, *rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(columns))]
+    lines = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in cells]
+    lines.insert(1, f"|{'|'.join('-' * (width + 2) for width in widths)}|")
+    return "\n".join(lines)

@@ -3,11 +3,10 @@
 from contextlib import closing
 from pathlib import Path
 
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import Measurement
+from evals.bench.measurement import Figure, Measurement, Target
 from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.client import Client, encoded
-from evals.timing import spread, timed_ms
+from evals.machine import spread, timed_ms
 from stores.errors import EngrainError
 from stores.ledger import AuditDraft, Ledger
 from stores.records import JsonObject

@@ -7,9 +7,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from evals.bench.figures import Figure, Target
 from evals.bench.history import long_history
-from evals.bench.measurement import Measurement
+from evals.bench.measurement import Figure, Measurement, Target
 from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import anyio
 
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import Measurement
+from evals.bench.measurement import Figure, Measurement, Target
 from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client, encoded
-from evals.timing import pace_ms, spread
+from evals.machine import pace_ms, spread
 from stores.jobs import JobDraft
 from stores.ledger import Ledger
 from stores.records import JsonObject

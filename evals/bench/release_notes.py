@@ -3,11 +3,10 @@
 import subprocess
 from pathlib import Path
 
-from evals.bench.figures import Figure, Target
 from evals.bench.history import BEGINNING, END, long_history
-from evals.bench.measurement import Measurement
+from evals.bench.measurement import Figure, Measurement, Target
+from evals.machine import spread, timed_ms
 from evals.release_notes.run import write_notes
-from evals.timing import spread, timed_ms
 
 RUNS, QUICK_RUNS = 5, 2
 FEW, QUICK_FEW = 500, 60

@@ -10,7 +10,7 @@ from evals.client import Client, progress
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
-from evals.harness.asking import Asking, ask_part
+from evals.harness.asking import ask, ask_part
 from evals.harness.server import Place, load, served
 from evals.metrics import require_library
 from evals.results import Part
@@ -119,8 +119,8 @@ def _ask(
         for half in collection.halves:
             # In a sample, all questions with an answer may be apart.
             if half is collection or answered:
-                asking = Asking(server.address, half, arm, places, options.concurrency, answered)
-                ask_part(journal, server, _part(options, half, arm), asking.cases())
+                cases = ask(server.address, half, arm, places, options.concurrency, answered)
+                ask_part(journal, server, _part(options, half, arm), cases)
             answered = [
                 case.score
                 for case in journal.cases
