@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.focus import read_focus
-from cli.release_notes.notes import shown, title, write_notes
+from cli.release_notes.notes import read_focus, shown, title, write_notes
 from cli.release_notes.presets import PRESETS
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line

@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from cli.setup.jsonc import MISSING, Steps, edited, plain
-
+Steps = Sequence[str | int]
+"""Keys and indexes from the root to a value."""
+MISSING: Any = object()
+_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\r\n]*|/\*.*?\*/|\ufeff', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_BLANK = re.compile(r"\s*")
+_LINE_END = re.compile(r"[ \t]*(?:\r?\n|$)")
+_decode = json.JSONDecoder().raw_decode
+_Member = tuple[str | int, int, int, int]
+"""A key or index, and the offsets of the member, its value and its end."""
 Format = Literal["json", "toml", "text"]
 """`text` is a file of ours as a whole."""
 
@@ -103,3 +111,85 @@ def _modify(data: Any, steps: Steps, value: Any) -> None:
         data.insert(int(steps[-1]), value)
     else:
         data[steps[-1]] = value
+
+
+def plain(text: str) -> str:
+    """Return JSON of the same length: comments and trailing commas are blanks."""
+    return _blanked(_blanked(text, _COMMENT), _TRAILING)
+
+
+def edited(text: str, steps: Steps, value: Any) -> str:
+    """Set the value of a key, insert it at an index, or take it out if it is MISSING.
+
+    The text must be valid, and have objects and arrays on the way; those that are not there are made.
+    """
+    text = text if plain(text).strip() else text + "{}\n"
+    clean = plain(text)
+    at = _skipped(clean, 0)
+    for depth, key in enumerate(steps, 1):
+        members = _members(clean, at)
+        position = next((n for n in range(len(members) - 1, -1, -1) if members[n][0] == key), None)
+        if depth == len(steps) and value is MISSING:
+            return text if position is None else _without(text, members, position)
+        if position is None or (depth == len(steps) and isinstance(key, int)):
+            for inner in reversed(steps[depth:]):
+                value = {inner: value} if isinstance(inner, str) else [value]
+            return _with(text, at, members, key, value)
+        at, end = members[position][2:]
+    return text[:at] + _dumped(value, _margin(text, at)) + text[end:]
+
+
+def _blanked(text: str, pattern: re.Pattern[str]) -> str:
+    return pattern.sub(lambda found: found[1] or re.sub(r"[\S\ufeff]", " ", found[0]), text)
+
+
+def _skipped(text: str, at: int) -> int:
+    found = _BLANK.match(text, at)
+    return found.end() if found else at
+
+
+def _members(clean: str, at: int) -> list[_Member]:
+    found: list[_Member] = []
+    is_object, separator = clean[at] == "{", ","
+    while separator == "," and clean[start := _skipped(clean, at + 1)] not in "}]":
+        key, value = len(found), start
+        if is_object:
+            key, end = _decode(clean, start)
+            value = _skipped(clean, _skipped(clean, end) + 1)
+        end = _decode(clean, value)[1]
+        found.append((key, start, value, end))
+        at = _skipped(clean, end)
+        separator = clean[at]
+    return found
+
+
+def _with(text: str, at: int, members: list[_Member], key: str | int, value: Any) -> str:
+    label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
+    head, rest, outer = text[: at + 1], text[at + 1 :], _margin(text, at)
+    if members and "\n" not in text[at : members[0][1]]:
+        return f"{head}{label}{json.dumps(value, ensure_ascii=False)}, {rest}"
+    margin = _margin(text, members[0][1]) if members else f"{outer}  "
+    new = f"{head}{margin}{label}{_dumped(value, margin, margin.removeprefix(outer))}"
+    return f"{new},{rest}" if members else f"{new}{outer}{rest.lstrip()}"
+
+
+def _without(text: str, members: list[_Member], position: int) -> str:
+    code, (_, start, _, end) = _blanked(text, _COMMENT), members[position]
+    kept, comma = text[:start].rstrip(" \t"), _skipped(code, end)
+    has_comma = code[comma] == ","
+    end = comma + 1 if has_comma else end
+    if _LINE_END.match(text, end):
+        kept = kept.rstrip()
+    if not has_comma and position:
+        before = code.index(",", members[position - 1][3])
+        kept = kept[:before] + kept[before + 1 :]
+    return kept + text[end:]
+
+
+def _dumped(value: Any, margin: str, unit: str = "  ") -> str:
+    return json.dumps(value, indent=unit, ensure_ascii=False).replace("\n", margin)
+
+
+def _margin(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return ("\r\n" if "\r\n" in text else "\n") + line[: len(line) - len(line.lstrip(" \t"))]

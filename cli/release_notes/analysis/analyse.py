@@ -10,9 +10,8 @@ from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import own_words
 from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
-from cli.release_notes.people import contributors
 from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
-from cli.release_notes.repository import opened, range_between, resolve
+from cli.release_notes.repository import contributors, opened, range_between, resolve
 from cli.release_notes.web import web_address
 
 _ORDER: tuple[ChangeKind, ...] = (
