@@ -36,8 +36,6 @@ class Options:
 
 
 def run_crawl(environ: Mapping[str, str], options: Options) -> int:
-    """Crawl a site or a folder, tell its progress on standard error and its result on standard output."""
-
     def command() -> None:
         with open_client(environ, url=options.url) as client:
             is_site = re.match(r"https?://", options.source, re.IGNORECASE)
@@ -134,7 +132,6 @@ def _batches(root: Path, paths: list[Path], failures: list[JsonObject]) -> Itera
 
 
 def _target(client: Client, options: Options, root: Path) -> JsonObject:
-    """Return the source of a folder that was crawled before, or what makes a new one."""
     url, page, has_more = root.as_uri()[:2000], 1, True
     project = "" if options.project is None else f"&project_ids={quote(options.project, safe='')}"
     while has_more:

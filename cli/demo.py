@@ -155,7 +155,6 @@ def _content(path: Path) -> str:
 
 
 def run_demo(folder: Path | None) -> int:
-    """Run the demo; return 1 if something was not answered."""
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), read_corpora(folder))

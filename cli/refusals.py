@@ -12,7 +12,6 @@ from tools.runtime.settings import Settings, read_settings
 def settings_of(
     environ: Mapping[str, str], *, data_dir: Path | None = None, host: str | None = None, port: int | None = None
 ) -> Settings:
-    """Read the settings, and print their warnings."""
     settings, warnings = read_settings(environ, data_dir=data_dir, host=host, port=port)
     for warning in warnings:
         typer.echo(f"Warning: {warning}.", err=True)
@@ -20,7 +19,6 @@ def settings_of(
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """Run a command; print its error and return 1 if it fails."""
     try:
         return command()
     except EngrainError as error:

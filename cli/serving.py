@@ -12,8 +12,6 @@ from rest_bridge.server import serve
 
 
 def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
-    """Serve until interrupted; return 1 if the server cannot start."""
-
     def announce(address: str) -> None:
         gc.freeze()
         # The disk that standard output goes to may be full: serving is what counts.

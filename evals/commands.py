@@ -41,7 +41,7 @@ def judge_run(baseline: str, run: str, folder: Path | None, say: Say) -> int:
     """Compare a run with a baseline. Return 1 if it is significantly worse, 2 if they are not comparable."""
     runs = folder or default_runs()
     verdict = judge(read_run(baseline, runs), read_run(run, runs))
-    say(compared(verdict.comparison))
+    say(compared(verdict))
     for failure in verdict.failures:
         say(f"Worse: {failure}")
     for reason in verdict.unjudged:

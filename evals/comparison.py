@@ -29,12 +29,21 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All measures of all common sets; remarks name omitted cases and changed circumstances."""
+    """All measures of all common sets; remarks name omitted cases and changed circumstances.
+
+    `failures` and, with too few questions, `unjudged` are for a comparison with a baseline.
+    """
 
     before: str
     after: str
     lines: Sequence[Line]
     remarks: Sequence[str]
+    failures: Sequence[str] = ()
+    unjudged: Sequence[str] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return not self.failures and not self.unjudged
 
 
 def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Comparison:
@@ -119,20 +128,7 @@ FEWEST = 2
 """Fewest questions for a test."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    comparison: Comparison
-    failures: Sequence[str]
-    unjudged: Sequence[str]
-    """Sets and arms with too few questions."""
-
-    @property
-    def is_open(self) -> bool:
-        """True if everything was judged and nothing is significantly worse."""
-        return not self.failures and not self.unjudged
-
-
-def judge(baseline: Run, run: Run) -> Verdict:
+def judge(baseline: Run, run: Run) -> Comparison:
     """Compare the decisive measure of every set and arm of a baseline with a run; EngrainError as in `compare`.
 
     Fails if the 95 % interval of the paired difference lies below zero, or if cases are missing. Other measures do
@@ -158,7 +154,8 @@ def judge(baseline: Run, run: Run) -> Verdict:
         for name, arm in wanted
         if counted.get((name, arm), 0) < FEWEST
     ]
-    return Verdict(comparison, failures, unjudged if wanted else ["No question of the baseline is in a headline."])
+    unjudged = unjudged if wanted else ["No question of the baseline is in a headline."]
+    return replace(comparison, failures=failures, unjudged=unjudged)
 
 
 def missed(run: Run) -> list[str]:

@@ -66,7 +66,6 @@ def summaries(run: Run) -> list[Summary]:
 
 
 def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
-    """The headline, then each category."""
     groups = {HEADLINE: [case for case in cases if not case.apart]}
     for case in cases:
         if case.category:
@@ -75,12 +74,10 @@ def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
 
 
 def clusters_of(cases: Sequence[Case]) -> list[str]:
-    """Return the independent unit of each case."""
     return [case.cluster or f"case {case.id}" for case in cases]
 
 
 def shown(interval: Interval, *, signed: bool = False) -> str:
-    """Format a mean or difference with its interval."""
     values = (interval.low, interval.mean, interval.high)
     low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in values)
     return f"{mean} [{NONE}]" if isnan(interval.low) else f"{mean} [{low}, {high}]"
@@ -174,7 +171,6 @@ def _pairs(value: object) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Write a table of Markdown, aligned for terminals."""
     cells = [[" ".join(cell.split()).replace("|", "\\|") for cell in row] for row in (columns, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(columns))]
     lines = [f"| {' | '.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))} |" for row in cells]

@@ -80,7 +80,6 @@ class Record:
     parts: Sequence[Mapping[str, Any]] = ()
 
     def differences(self, other: "Record") -> list[str]:
-        """Name the differences that make two runs incomparable."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
         pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
         return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]
@@ -208,7 +207,6 @@ def baseline_lines(run: Run) -> str:
 
 
 def read_baseline(path: Path) -> Run:
-    """Read a baseline, or raise EngrainError."""
     try:
         header, *rows = json_lines(path)
         cases, measures = [Case(**row) for row in rows], header["measures"]

@@ -141,7 +141,6 @@ def _commit(record: bytes) -> Commit:
 
 
 def decoded(raw: bytes) -> str:
-    """Decode as UTF-8, else as Windows-1252, with line feeds alone."""
     return files.decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -174,7 +173,6 @@ def reason_of(said: str) -> str:
 
 @contextmanager
 def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
-    """Open the requested repository; delete a clone afterwards."""
     url = request.url
     local = _local_path(url) if url is not None else request.repository or Path.cwd()
     with nullcontext("") if local else tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
@@ -214,7 +212,6 @@ def _clone(url: str, folder: Path) -> None:
 
 
 def resolve(repository: Repository, ref: str, option: str) -> End:
-    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`."""
     if not ref.strip():
         raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")
     fit = len(ref) <= LONGEST_REF and "\0" not in ref and not ref.startswith("-")

@@ -1,6 +1,6 @@
 """Have a server read labelled notes and judge pairs of sentences; match its findings with the labels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -120,16 +120,6 @@ def note_case(note: Note, found: Sequence[Span]) -> Case:
         best=[_text(note, each) for each in found[:_SHOWN]],
         missed=[f"{label[0]}: {_text(note, label)}" for label in missed[:_SHOWN]],
     )  # fmt: skip
-
-
-def tally(cases: Iterable[Case], kind: str = "") -> Score:
-    """Add up cases, of one kind or all."""
-    right = wrong = missed = 0
-    for case in cases:
-        found, wanted = ([each for each in ids if each.startswith(kind)] for ids in (case.found, case.wanted))
-        met = len({*found} & {*wanted})
-        right, wrong, missed = right + met, wrong + len(found) - met, missed + len(wanted) - met
-    return Score(right, wrong, missed)
 
 
 def overlap(one: Span, other: Span) -> float:

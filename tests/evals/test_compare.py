@@ -47,7 +47,7 @@ def test_a_clear_fall_closes_the_gate() -> None:
     assert verdict.failures[0].startswith("talks, fast: recall@10 fell from 1.000 to 0.667 (-0.333 [")
     assert judge(WORSE, GOOD).is_open
     assert {line.difference.verdict for line in compare(WORSE, GOOD).lines if line.is_headline} == {"better"}
-    assert "| -0.333 [" in markdown(verdict.comparison)
+    assert "| -0.333 [" in markdown(verdict)
 
 
 def test_a_set_is_judged_by_the_measure_of_the_baseline() -> None:

@@ -67,7 +67,6 @@ class CrawlSettings(Request):
 
     @property
     def stamp(self) -> str:
-        """Digits that differ for other settings."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
     @classmethod
@@ -81,7 +80,6 @@ class CrawlSettings(Request):
 
 
 async def crawl(host: JobHost, running: RunningJob) -> JsonObject:
-    """Read a source's pages and write those that are new or changed."""
     source = await in_thread(_source_of, host, running)
     settings = CrawlSettings.of(source)
     documents = await in_thread(host.ledger.records.documents, source.organization_id, source.id)
