@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evals.comparison import compare, judge
-from evals.comparison import markdown as compared
 from evals.datasets import read_own
-from evals.report import markdown, table
+from evals.report import compare, compared, judge, markdown, table
 from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
 from evals.suites import NOTHING_TO_MEASURE, Say
 from stores.errors import EngrainError

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from evals.comparison import missed
 from evals.harness.run import prepare as prepare_retrieval
 from evals.harness.server import stoppable
 from evals.reflection.run import prepare as prepare_reflection
 from evals.release_notes.run import prepare as prepare_release_notes
-from evals.report import markdown
+from evals.report import markdown, missed
 from evals.runs import NAMES, Journal, Options, Prepared, default_runs, new_record
 from stores.errors import EngrainError
 

@@ -1,9 +1,13 @@
-"""A generated repository with a long history: growing code, merged branches, many authors."""
+"""A generated repository with a long history; seconds and memory of release notes of it, each in its own process."""
 
 import random
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+
+from evals.bench.measurement import Figure, Measurement, Target
+from evals.machine import spread, timed_ms
+from evals.release_notes.run import write_notes
 
 BEGINNING, END = "v1.0.0", "v2.0.0"
 _PARTS = 20
@@ -75,3 +79,31 @@ def _message(chance: random.Random, number: int) -> str:
     body = " ".join(chance.choices(("this", "change", "makes", "calls", "safe", "when", "input", "is", "late"), k=40))
     other = f"Person {number % 60} <person.{number % 60}@example.org>"
     return f"{subject}\n\n{body}\n\nFixes #{number}\nCo-authored-by: {other}\n"
+
+
+RUNS, QUICK_RUNS = 5, 2
+FEW, QUICK_FEW = 500, 60
+MANY, QUICK_MANY = 20_000, 200
+
+
+def measure_release_notes(measurement: Measurement, folder: Path) -> None:
+    quick = measurement.quick
+    few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
+    found = {}
+    for count, runs in ((few, QUICK_RUNS if quick else RUNS), (many, 1)):
+        measurement.say(f"release notes of {count:,} commits …")
+        long_history(folder / str(count), count)
+        found[count] = [write_notes(folder / str(count), BEGINNING, END) for _ in range(runs)]
+    (floor,) = timed_ms(_bare_log, [folder / str(many)])
+    times = spread([run.took_s for run in found[few]])
+    measurement.figures += [
+        Figure(f"release notes of {few:,} commits", "s", times.p50, times.n, times.p95, Target(3, 2)),
+        Figure(f"release notes of {many:,} commits", "s", found[many][0].took_s, 1, target=Target(20, 10)),
+        Figure("most memory of that process", "MB", found[many][0].peak_mb, 1, target=Target(300, 150)),
+        Figure("a bare `git log --name-only` of that history", "s", floor / 1000, 1),
+    ]
+
+
+def _bare_log(folder: Path) -> None:
+    command = ["git", "-C", str(folder), "log", "--name-only", f"{BEGINNING}..{END}"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - Git's own program

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
+from evals.bench.history import measure_release_notes
 from evals.bench.imports import measure_imports
 from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement, table
 from evals.bench.memory import measure_memory
-from evals.bench.release_notes import measure_release_notes
 from evals.bench.stages import measure_server, measure_starts
 from evals.bench.texts import records
 from evals.machine import library_versions, machine

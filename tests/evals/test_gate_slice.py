@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evals.commands import judge_run
-from evals.comparison import judge
+from evals.report import judge
 from evals.runs import Options, read_run
 from evals.suites import run_suite
 
