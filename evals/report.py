@@ -14,7 +14,6 @@ from stores.errors import EngrainError
 HEADLINE = ""
 """The category of everything that is not apart."""
 ALL, NONE, MISSED = "(all)", "-", "MISSED"
-ONE_CLUSTER = "With a single cluster, intervals are over questions, and narrower than they should be."
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +154,6 @@ def _measures(name: str, found: Sequence[Summary]) -> str:
             cells = [shown(figures[measure].interval) if measure in figures else NONE for measure in measures]
             rows.append([each.part.arm, first.title, str(first.interval.n), str(first.interval.clusters), *cells])
     notes = [f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."]
-    if any(figure.interval.is_too_narrow for each in same for figure in each.figures):
-        notes.append(ONE_CLUSTER)
     notes += [f"- {each.part.arm}: {each.part.note}." for each in same if each.part.note]
     return f"## {name}\n\n{table(('arm', 'category', 'n', 'clusters', *measures), rows)}\n\n" + "\n".join(notes)
 
@@ -228,8 +225,6 @@ def compare(before: Run, after: Run, arms: tuple[str, str] | None = None) -> Com
     lines = [line for key, pairs in groups.items() for line in _lines(key, pairs, judged.get(key[0], ""))]
     changed = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
     remarks += [f"The data of {name} are not the same." for name in changed]
-    if before.record and after.record:
-        remarks += [f"{each}." for each in before.record.differences(after.record) if not each.startswith("data ")]
     return Comparison(before.name, after.name, lines, remarks)
 
 
@@ -279,11 +274,9 @@ def compared(comparison: Comparison) -> str:
         "set", "arm", "category", "measure", "n", "clusters", "before", "after", "difference [95 %]", "verdict",
     )  # fmt: skip
     rows = [_row(line) for line in comparison.lines]
-    notes = ["Paired by question; intervals by a bootstrap over clusters."]
-    if any(line.difference.is_too_narrow for line in comparison.lines):
-        notes.append(ONE_CLUSTER)
     head = f"# {comparison.before} before, {comparison.after} after"
-    return "\n\n".join([head, table(columns, rows), " ".join([*notes, *comparison.remarks])])
+    notes = ["Paired by question; intervals by a bootstrap over clusters.", *comparison.remarks]
+    return "\n\n".join([head, table(columns, rows), " ".join(notes)])
 
 
 def _row(line: Line) -> list[str]:

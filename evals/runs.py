@@ -24,7 +24,6 @@ RECORD, CASES = "run.json", "cases.jsonl"
 LATEST = "latest"
 _TEXTS = ("question", "best", "missed")
 _SHOWN = frozenset(f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if field.repr)
-_DECIDE = ("settings", "commit", "version", "model", "data", "versions")
 
 
 def default_data() -> Path | None:
@@ -78,11 +77,6 @@ class Record:
     started_at: str = ""
     finished_at: str = ""
     parts: Sequence[Mapping[str, Any]] = ()
-
-    def differences(self, other: "Record") -> list[str]:
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
-        pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
-        return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]
 
 
 def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], settings: Mapping[str, Any]) -> Record:

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.bench.governance import measure_governance
+from evals.bench.governance import measure_governance, measure_jobs
 from evals.bench.graph import measure_graph
 from evals.bench.history import measure_release_notes
 from evals.bench.imports import measure_imports
-from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement, table
 from evals.bench.memory import measure_memory
 from evals.bench.stages import measure_server, measure_starts
