@@ -119,8 +119,6 @@ class _Run:
 
 
 class _Output:
-    """Passes a stream on as it comes, and keeps its beginning and its end."""
-
     def __init__(self, source: IO[bytes] | None, target: TextIO) -> None:
         self._head, self._tail, self._left_out = bytearray(), bytearray(), 0
         self._thread = Thread(target=self._pass, args=(source, target.buffer), daemon=True)

@@ -16,8 +16,6 @@ Given = dict[str, str | None]
 def run_correct(
     environ: Mapping[str, str], memory: str, given: Given, *, preview: bool, as_json: bool, url: str | None
 ) -> int:
-    """Correct a memory, or preview that, and tell what became of what rests on it."""
-
     def command() -> None:
         path = f"/api/memory/inspect/{quote(memory, safe='')}/corrections{'/preview' if preview else ''}"
         with open_client(environ, url=url) as client:
@@ -29,8 +27,6 @@ def run_correct(
 
 
 def run_review(environ: Mapping[str, str], item: str | None, given: Given, *, as_json: bool, url: str | None) -> int:
-    """List the review queue, or decide on one of its items."""
-
     def command() -> None:
         if (item is None) is not (given["verb"] is None):
             raise CommandFailed("An item and a verb go together.", "engrain review ITEM approve", code=ExitCode.USAGE)

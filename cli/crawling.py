@@ -1,8 +1,9 @@
 """`engrain crawl`: the server reads a site; a folder is read here and sent in batches."""
 
+import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -13,7 +14,6 @@ import typer
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
-from cli.folders import files_of
 from tools.crawling.apart import read_apart
 from tools.crawling.texts import SUFFIXES, Unreadable
 
@@ -21,6 +21,7 @@ DOCUMENTS, CHARACTERS = 64, 4_000_000
 """Limits of one request."""
 MOST_FILES, LARGEST = 5_000, 10 * 1024 * 1024
 POLL_S = 0.5
+_UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 ENDED = ("complete", "failed", "cancelled", "not_found")
 
 
@@ -35,8 +36,6 @@ class Options:
 
 
 def run_crawl(environ: Mapping[str, str], options: Options) -> int:
-    """Crawl a site or a folder, tell its progress on standard error and its result on standard output."""
-
     def command() -> None:
         with open_client(environ, url=options.url) as client:
             is_site = re.match(r"https?://", options.source, re.IGNORECASE)
@@ -133,7 +132,6 @@ def _batches(root: Path, paths: list[Path], failures: list[JsonObject]) -> Itera
 
 
 def _target(client: Client, options: Options, root: Path) -> JsonObject:
-    """Return the source of a folder that was crawled before, or what makes a new one."""
     url, page, has_more = root.as_uri()[:2000], 1, True
     project = "" if options.project is None else f"&project_ids={quote(options.project, safe='')}"
     while has_more:
@@ -159,3 +157,12 @@ def _tell(result: JsonObject, options: Options) -> None:
     typer.echo(f"{result['source_id']}: {result['pages']} read: {told}")
     if result.get("more_pages"):
         typer.echo("There are more pages: raise --pages to read them.", err=True)
+
+
+def files_of(root: Path, suffixes: Collection[str]) -> Iterator[Path]:
+    """Return the files with these suffixes, without hidden ones, links and installed packages."""
+    for place, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _UNREAD_FOLDERS]
+        for path in (Path(place, name) for name in names if not name.startswith(".")):
+            if path.suffix.lower() in suffixes and not path.is_symlink():
+                yield path

@@ -33,8 +33,8 @@ RunArgument = Annotated[str, typer.Argument(help="Id of a run or its beginning, 
 def evaluate() -> None:
     """Measure the product on labelled data, keep every run, and compare runs.
 
-    Without a command it measures retrieval. The same command resumes an interrupted run. Exit code 1 if a
-    `--strict` run falls short, 2 if there is nothing to measure, 130 if interrupted.
+    Without a command it measures retrieval. Exit code 1 if a `--strict` run falls short, 2 if there is nothing to
+    measure, 130 if interrupted.
     """
 
 
@@ -56,10 +56,10 @@ def _add_suite(suite: str, summary: str) -> None:
             list[str] | None, typer.Option(help="NAME=VALUE: a setting of the server that is started.")
         ] = None,
         runs: RunsOption = None,
-        name: Annotated[str, typer.Option(help="Tells this run from others of the same command.")] = "",
+        name: Annotated[str, typer.Option(help="Its name in the list of runs.")] = "",
     ) -> None:
         from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
-        from evals.options import Options  # noqa: PLC0415 - as above
+        from evals.runs import Options  # noqa: PLC0415 - as above
         from evals.suites import run_suite  # noqa: PLC0415 - as above
 
         options = Options(

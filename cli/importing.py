@@ -38,8 +38,6 @@ class ImportOptions:
 
 
 def run_import(environ: Mapping[str, str], wanted: ImportOptions) -> int:
-    """Import a file, folder or archive; a second run adds what is new, an interrupted one goes on where it stopped."""
-
     def command() -> None:
         try:
             source = open_source(wanted.source.expanduser())
@@ -114,7 +112,6 @@ def _send(client: Client, wanted: ImportOptions, adapter: Format, source: Source
 
 
 def _whole(found: Iterator[Batch]) -> Iterator[Batch]:
-    """Mark the last batch; a source without records is one empty batch."""
     held = Batch()
     for number, batch in enumerate(found):
         if number:

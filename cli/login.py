@@ -18,8 +18,6 @@ from cli.client.server import JsonObject, is_in_clear
 def run_login(
     environ: Mapping[str, str], *, url: str | None, no_browser: bool, email: str | None, api_key: bool
 ) -> int:
-    """Log in with a browser, e-mail and password, or an API key from standard input."""
-
     def command() -> None:
         if email is not None and api_key:
             raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
@@ -125,8 +123,6 @@ def _secret(what: str) -> str:
 
 
 def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
-    """End the session on the server and delete it here."""
-
     def command() -> None:
         with open_client(environ, url=url, local="none") as client:
             before = client.forget()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from cli.refusals import guarded, settings_of
+from cli.serving import guarded, settings_of
 from stores.errors import EngrainError
 from stores.folder import require_data_folder
 from stores.indexer import Indexer

@@ -8,7 +8,7 @@ from uuid import uuid4
 import anyio
 import typer
 
-from cli.refusals import guarded, settings_of
+from cli.serving import guarded, settings_of
 from stores.errors import InvalidSetting
 from stores.ledger import Ledger
 from tools.jobs.functions import JobHost

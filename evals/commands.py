@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from evals.comparison import compare, judge
-from evals.comparison import markdown as compared
-from evals.datasets import check_file
-from evals.datasets.own import SHOWN
-from evals.markdown import table
-from evals.report import markdown
+from evals.datasets import read_own
+from evals.report import compare, compared, judge, markdown, table
 from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
 from evals.suites import NOTHING_TO_MEASURE, Say
+from stores.errors import EngrainError
 
 WORSE = 1
 
@@ -20,9 +17,8 @@ def show_runs(folder: Path | None, say: Say) -> int:
     rows = []
     for path, record in list_runs(runs):
         cases = (path / CASES).read_bytes().count(b"\n")
-        finished = record.finished_at[:16] if record.finished_at else "unfinished: repeat its command to resume it"
         data, name = ", ".join(record.data), str(record.command.get("name", ""))
-        rows.append([path.name, finished, record.version, record.commit, data, str(cases), name])
+        rows.append([path.name, record.finished_at[:16], record.version, record.commit, data, str(cases), name])
     columns = ("run", "finished", "version", "commit", "data", "cases", "name")
     say(table(columns, rows) if rows else f"There are no runs in {runs} yet.")
     return 0
@@ -43,7 +39,7 @@ def judge_run(baseline: str, run: str, folder: Path | None, say: Say) -> int:
     """Compare a run with a baseline. Return 1 if it is significantly worse, 2 if they are not comparable."""
     runs = folder or default_runs()
     verdict = judge(read_run(baseline, runs), read_run(run, runs))
-    say(compared(verdict.comparison))
+    say(compared(verdict))
     for failure in verdict.failures:
         say(f"Worse: {failure}")
     for reason in verdict.unjudged:
@@ -67,12 +63,11 @@ def check_files(files: Sequence[Path], say: Say) -> int:
     """Check labelled files. Return 1 if one has problems."""
     clean = True
     for file in files:
-        found = check_file(file)
-        for problem in found.problems[:SHOWN]:
-            say(problem)
-        if len(found.problems) > SHOWN:
-            say(f"{file}: {len(found.problems) - SHOWN} more problems.")
-        clean = clean and not found.problems
-        if not found.problems and found.head is not None:
-            say(f"{file}: {found.head.name}, {len(found.texts)} texts, {len(found.questions)} questions.")
+        try:
+            found = read_own(file)
+            asked = len(found.questions) + len(found.unanswered)
+            say(f"{file}: {found.name}, {len(found.texts)} texts, {asked} questions.")
+        except EngrainError as error:
+            say(error.message)
+            clean = False
     return 0 if clean else WORSE

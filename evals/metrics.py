@@ -67,11 +67,6 @@ class Interval:
     clusters: int
 
     @property
-    def is_too_narrow(self) -> bool:
-        """True with one cluster only, as values are resampled."""
-        return self.n > self.clusters == 1
-
-    @property
     def is_lower(self) -> bool:
         return self.high < 0
 

@@ -6,10 +6,10 @@ DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename =
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import platformdirs
 
@@ -24,7 +24,36 @@ RECORD, CASES = "run.json", "cases.jsonl"
 LATEST = "latest"
 _TEXTS = ("question", "best", "missed")
 _SHOWN = frozenset(f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if field.repr)
-_DECIDE = ("settings", "commit", "version", "model", "data", "versions")
+
+
+def default_data() -> Path | None:
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    return beside if beside.is_dir() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    data: Path | None = None
+    sets: Sequence[str] = ()
+    """Names of public sets or paths of files; empty for all public sets."""
+    arms: Sequence[str] = ("fast",)
+    limit: int | None = None
+    """Questions per set."""
+    concurrency: int = 1
+    server: Mapping[str, str] = field(default_factory=dict)
+    """Settings by full name."""
+    without_speakers: bool = False
+    runs: Path | None = None
+    name: str = ""
+    strict: bool = False
+    """Fail if a floor or limit is missed."""
+
+    def changed(self) -> set[str]:
+        default = Options()
+        return {name for name in NAMES if getattr(self, name) != getattr(default, name)}
+
+
+NAMES = frozenset(each.name for each in fields(Options))
 
 
 def default_runs() -> Path:
@@ -35,7 +64,7 @@ def default_runs() -> Path:
 class Record:
     suite: str
     command: Mapping[str, Any]
-    """Sets, arms, limit and so on: identifies an interrupted run to resume."""
+    """Sets, arms, limit and so on."""
     settings: Mapping[str, Any]
     data: Mapping[str, str]
     """Hash by set."""
@@ -46,14 +75,8 @@ class Record:
     machine: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     started_at: str = ""
-    finished_at: str | None = None
+    finished_at: str = ""
     parts: Sequence[Mapping[str, Any]] = ()
-
-    def differences(self, other: "Record") -> list[str]:
-        """Name the differences that make two runs incomparable."""
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
-        pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
-        return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]
 
 
 def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], settings: Mapping[str, Any]) -> Record:
@@ -101,50 +124,28 @@ class Run:
 
 
 class Journal:
-    """An unfinished run; its finished parts are on disk."""
+    """The cases and parts of a run that is under way; they are kept when it has finished."""
 
-    def __init__(self, folder: Path, record: Record) -> None:
-        self.folder, self.record = folder, record
-        self.parts = {(part["set"], part["arm"]): Part(**part) for part in record.parts}
-        stored = _cases(folder) if self.parts else []
-        self.cases = [case for case in stored if (case.set, case.arm) in self.parts]
-
-    @classmethod
-    def begin(cls, runs: Path, record: Record) -> Self:
-        """Begin a run, or resume the interrupted one of the same command and circumstances, or raise EngrainError."""
-        record = Record(**json.loads(json.dumps(asdict(record))))
-        for folder, earlier in list_runs(runs):
-            is_same = (earlier.suite, earlier.command) == (record.suite, record.command)
-            if is_same and not earlier.finished_at and not earlier.differences(record):
-                return cls(folder, earlier)
+    def __init__(self, runs: Path, record: Record) -> None:
+        self.runs, self.record = runs, record
+        self.cases: list[Case] = []
+        self.parts: list[Part] = []
         try:
             runs.mkdir(parents=True, exist_ok=True)
-            stamp = record.started_at[:19].translate(str.maketrans("T", "-", "-:"))
-            journal = cls(Path(tempfile.mkdtemp(prefix=f"{stamp}-{record.suite}-", dir=runs)), record)
-            journal._store()
         except OSError as error:
             raise EngrainError(f"No run can be kept in {runs}: {error}. Name another folder with --runs.") from error
-        return journal
-
-    def add(self, case: Case) -> None:
-        self.cases.append(case)
-
-    def close_part(self, part: Part) -> None:
-        """Store a part with its cases."""
-        self.parts[part.set, part.arm] = part
-        self._store(parts=[asdict(each) for each in self.parts.values()])
 
     def server_data(self) -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="server-", dir=self.folder)
+        return tempfile.TemporaryDirectory(prefix="server-", dir=self.runs)
 
     def finish(self) -> Run:
-        self._store(finished_at=_now())
-        return _read(self.folder, self.record)
-
-    def _store(self, **changes: Any) -> None:  # noqa: ANN401, RUF100 - fields of a record
-        self.record = replace(self.record, **changes)
-        _write(self.folder / CASES, "".join(json.dumps(asdict(case), ensure_ascii=False) + "\n" for case in self.cases))
-        _write(self.folder / RECORD, json.dumps(asdict(self.record), indent=1))
+        record = replace(self.record, finished_at=_now(), parts=[asdict(part) for part in self.parts])
+        stamp = record.started_at[:19].translate(str.maketrans("T", "-", "-:"))
+        folder = Path(tempfile.mkdtemp(prefix=f"{stamp}-{record.suite}-", dir=self.runs))
+        lines = (json.dumps(asdict(case), ensure_ascii=False) + "\n" for case in self.cases)
+        (folder / CASES).write_text("".join(lines), encoding="utf-8")
+        (folder / RECORD).write_text(json.dumps(asdict(record), indent=1), encoding="utf-8")
+        return read_run(folder.name, self.runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class Prepared:
 
     data: Mapping[str, str]
     measure: Callable[[Journal], None]
-    """Add the cases of missing parts and close each part."""
+    """Add the cases and parts."""
     command: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -166,29 +167,26 @@ def list_runs(runs: Path) -> list[tuple[Path, Record]]:
             found.append((path.parent, Record(**json.loads(path.read_text(encoding="utf-8")))))
         except (OSError, ValueError, TypeError) as error:
             raise EngrainError(f"{path} cannot be read: {error}. Remove its folder to forget that run.") from error
-    return sorted(found, key=lambda each: each[1].finished_at or each[1].started_at, reverse=True)
+    return sorted(found, key=lambda each: each[1].finished_at, reverse=True)
 
 
 def read_run(name: str, runs: Path) -> Run:
     """Read a run by id or its beginning, `latest`, `latest~1`, or a baseline's path, or raise EngrainError."""
     if Path(name).is_file():
         return read_baseline(Path(name))
-    finished = [(folder, record) for folder, record in list_runs(runs) if record.finished_at]
+    finished = list_runs(runs)
     word, _, place = name.partition("~")
     if word == LATEST and (not place or place.isdecimal()):
         found = finished[int(place or 0) :][:1]
     else:
         found = [each for each in finished if name and each[0].name.startswith(name)]
     if len(found) != 1:
-        problem = f"Several runs begin with {name!r}" if found else f"There is no finished run {name!r} in {runs}"
+        problem = f"Several runs begin with {name!r}" if found else f"There is no run {name!r} in {runs}"
         raise EngrainError(f"{problem}; `engrain eval runs` lists them. The last two are `latest` and `latest~1`.")
-    return _read(*found[0])
-
-
-def _read(folder: Path, record: Record) -> Run:
+    folder, record = found[0]
     try:
-        parts = [Part(**part) for part in record.parts]
-        return Run(folder.name, record, _cases(folder), parts, record.data)
+        cases = [Case(**row) for row in json_lines(folder / CASES)]
+        return Run(folder.name, record, cases, [Part(**part) for part in record.parts], record.data)
     except (OSError, ValueError, TypeError) as error:
         raise EngrainError(f"{folder} cannot be read: {error}. Remove it and measure again.") from error
 
@@ -203,7 +201,6 @@ def baseline_lines(run: Run) -> str:
 
 
 def read_baseline(path: Path) -> Run:
-    """Read a baseline, or raise EngrainError."""
     try:
         header, *rows = json_lines(path)
         cases, measures = [Case(**row) for row in rows], header["measures"]
@@ -212,13 +209,3 @@ def read_baseline(path: Path) -> Run:
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise EngrainError(f"{path} is no baseline: {type(error).__name__} {error}.") from error
     return Run(path.name, None, cases, parts, header["data"])
-
-
-def _cases(folder: Path) -> list[Case]:
-    return [Case(**row) for row in json_lines(folder / CASES)]
-
-
-def _write(path: Path, content: str) -> None:
-    draft = path.with_suffix(".draft")
-    draft.write_text(content, encoding="utf-8")
-    draft.replace(path)

@@ -44,7 +44,6 @@ def docstrings(tree: ast.AST) -> Iterator[str]:
 
 
 def import_graph(paths: list[Path]) -> dict[str, set[str]]:
-    """Map modules to the modules of ours that they import, inside functions too."""
     modules = {_module(path): path for path in paths}
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
@@ -64,7 +63,6 @@ def _module(path: Path) -> str:
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """Return one import cycle, or nothing."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:

@@ -36,7 +36,6 @@ class LocalServer:
 
 
 def data_folder(environ: Mapping[str, str]) -> Path:
-    """Return the data folder of ENGRAIN_DATA_DIR, else this user's."""
     if named := environ.get("ENGRAIN_DATA_DIR"):
         return Path(named).expanduser().absolute()
     import platformdirs  # noqa: PLC0415 - not every command needs it
@@ -121,7 +120,6 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def _wait_until_free(folder: Path) -> None:
-    """Wait for a server that is starting or ending; CommandFailed if it does neither."""
     deadline = time.monotonic() + STOP_TIMEOUT_S
     while is_claimed(folder) and serving(folder) is None:
         if time.monotonic() > deadline:

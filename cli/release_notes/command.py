@@ -6,16 +6,14 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.focus import read_focus
-from cli.release_notes.notes import shown, title, write_notes
-from cli.release_notes.presets import PRESETS, PresetName
+from cli.release_notes.notes import read_focus, shown, title, write_notes
+from cli.release_notes.presets import PRESETS
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -85,7 +83,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
 
     named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
-    facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
+    facts = analyse(request, steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:

@@ -91,7 +91,6 @@ def _is_inside(folder: Path, root: Path, file: str) -> bool:
 
 
 def read_configuration(path: Path) -> Configuration:
-    """Read one file; an absent one is empty."""
     try:
         if path.stat().st_size > SIZE_LIMIT:
             raise ReleaseNotesFailed(f"{path} is too long for a configuration.")

@@ -25,8 +25,6 @@ class FactsRequest:
     from_ref: str
     to_ref: str
     version_name: str | None
-    interfaces: bool = False
-    """Also compare the signatures of public functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +113,6 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
-class Contributor:
-    person: Person
-    commits: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseFacts:
     """Everything that a document may state.
 
@@ -128,6 +120,7 @@ class ReleaseFacts:
         commits: By full sha, newest first.
         changes: The project's own words in their order, then the best first; without reverted ones.
         steps: Text of the changelog for whoever upgrades.
+        contributors: People and their number of commits.
         remarks: Sentences about cut or skipped parts.
     """
 
@@ -138,7 +131,7 @@ class ReleaseFacts:
     changes: tuple[Change, ...] = ()
     steps: tuple[Change, ...] = ()
     known_issues: tuple[Change, ...] = ()
-    contributors: tuple[Contributor, ...] = ()
+    contributors: tuple[tuple[Person, int], ...] = ()
     project_name: str | None = None
     manifests: tuple[Manifest, ...] = ()
     remote_url: str | None = None

@@ -9,11 +9,11 @@ from textwrap import indent
 
 from cli.release_notes.analysis.changelog import markdown_blocks
 from cli.release_notes.facts import Change, ChangeKind, ReleaseFacts
-from cli.release_notes.focus import Focus
 from cli.release_notes.presets import Preset
 from cli.release_notes.project import install_command
 from cli.release_notes.web import SHORT, Web
 from cli.release_notes.words import bare, capitalised, counted, joined, sentence
+from stores.language.wording import STOP_WORDS
 from tools.text.inline import code, inert
 from tools.text.plain import first_sentence, one_line, plain
 
@@ -32,6 +32,69 @@ _STEP = re.compile(
     r"^(?:[-*] )?(?:please |\w+ly )?(?:use|set) |\binstead\b|\b(?:users?|you) (?:must|need|have to|should|can|who)\b",
     re.I,
 )
+
+
+_CLAUSE = re.compile(r"[.;!?\n]+")
+_WORD = re.compile(r"[^\W_](?:[\w.+#/-]*[\w+#])")
+_LEFT_OUT = re.compile(
+    r"(?<!\bnot )\b(?:without|skip|omit|exclude|ignore|hide|except|leave out|no|not|don't)\b(?! only| just| too)", re.I
+)
+_ALONE = re.compile(r"(?<!\bnot )\b(?:only|solely|exclusively|nothing but)\b", re.I)
+_OF_INSTRUCTIONS = """
+change changes cover detail details everything first focus give highlight include items keep list make matters mention
+new note notes point put readers release say section tone use users using version want work write writing leave don't
+"""
+_STOP = frozenset((*STOP_WORDS, *_OF_INSTRUCTIONS.split()))
+_KINDS = {"fixe": "fix", "bug": "fix", "speed": "performance", "doc": "documentation", "dependencie": "dependency"}
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Parsed instructions: words to put `first` or leave out; `alone` hides all others."""
+
+    first: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    alone: bool = False
+    asked: str = ""
+
+    def chosen(self, changes: Sequence[Change]) -> list[Change]:
+        """Return the changes to list, requested ones first; breaking ones always stay."""
+        leads = {id(change) for change in changes if any(matches(word, change) for word in self.first)}
+
+        def stays(change: Change) -> bool:
+            unwanted = any(matches(word, change) for word in self.left_out)
+            return change.breaking or not (unwanted or (self.alone and id(change) not in leads))
+
+        return sorted(filter(stays, changes), key=lambda change: id(change) not in leads)
+
+    def told(self, changes: Sequence[Change]) -> str:
+        """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
+        first, out = (
+            joined([inert(word) for word in words if any(matches(word, change) for change in changes)])
+            for words in (self.first, self.left_out)
+        )
+        begin = f"These notes {'list only' if self.alone else 'begin each list with'} what concerns {first}."
+        return " ".join(filter(None, [begin if first else "", f"They leave out what concerns {out}." if out else ""]))
+
+
+def read_focus(instructions: str) -> Focus:
+    clauses = [_LEFT_OUT.split(clause, maxsplit=1) for clause in _CLAUSE.split(instructions)]
+    first, left_out = (_words(" ".join(clause[at] for clause in clauses if at < len(clause))) for at in (0, 1))
+    return Focus(first, left_out, bool(first and _ALONE.search(instructions)), one_line(instructions))
+
+
+def matches(word: str, change: Change) -> bool:
+    stem = word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    if stem == "breaking" or _KINDS.get(stem, stem) == change.kind:
+        return change.breaking or stem != "breaking"
+    pattern = rf"(?<![^\W_]){re.escape(stem)}{'(?:e?s|ed|ing)?' if len(stem) > 3 else ''}(?![^\W_])"
+    texts = (change.text, change.scope or "", change.details)
+    # Most texts do not even have the letters, and looking for them is quick.
+    return any(stem in text.casefold() and re.search(pattern, text, re.I) for text in texts)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for word in map(str.lower, _WORD.findall(text)) if word not in _STOP))
 
 
 def write_notes(facts: ReleaseFacts, preset: Preset, focus: Focus) -> str:
@@ -204,11 +267,11 @@ class _Notes:
 
     def _contributors(self) -> Iterator[str]:
         people, most = self.facts.contributors, self.preset.people
-        names = [one_line(each.person.name, NAME_LIMIT) or "somebody without a name" for each in people[:most]]
+        names = [one_line(each.name, NAME_LIMIT) or "somebody without a name" for each, _ in people[:most]]
         # Letters alone are harmless, and a name such as `McBride` is no code.
         names = [name if name.replace(" ", "").isalpha() else inert(name) for name in names]
         if not self.preset.terse:
-            names = [f"{name} ({counted(each.commits, 'commit')})" for name, each in zip(names, people, strict=False)]
+            names = [f"{name} ({counted(count, 'commit')})" for name, (_, count) in zip(names, people, strict=False)]
         names += [f"{len(people) - most:,} more"] if len(people) > most else []
         if people:
             yield f"Thanks to {joined(names)}, for {self._span()}."

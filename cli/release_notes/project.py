@@ -79,7 +79,6 @@ def _fitting(form: re.Pattern[str], value: object) -> str | None:
 
 
 def read_manifest(path: str, text: str) -> Manifest | None:
-    """Read one file; None if it is damaged or names nothing."""
     try:
         found = _READERS[PurePosixPath(path).name](text)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError):

@@ -6,15 +6,15 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta, timezone
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from cli.release_notes.facts import Commit, End, FactsRequest, Progress, ReleaseNotesFailed
-from cli.release_notes.people import CO_AUTHOR, person
+from cli.release_notes.facts import Commit, End, FactsRequest, Person, Progress, ReleaseNotesFailed
 from cli.release_notes.web import without_credentials
 from tools.imports import files
 
@@ -28,6 +28,17 @@ _FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
 _SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "versionsort.suffix=-", "credential.interactive=false")
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _FOOTER = re.compile(r"(?<=[^\n])\n(BREAKING[ -]CHANGES?(?:\([^)]*\))?:)")
+LONGEST_NAME = 200
+CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*([^<\n]*?)\s*<([^>\n]*)>\s*$", re.I | re.M)
+_BOT_NAME = re.compile(
+    r"\[bot\]|(?:^|[\s_-])(?:ro)?bots?(?:$|[\s_-])|\bauto-?fix\b|\bpowered by ai\b|releas(?:er|e-please)$"
+    r"|^(?:dependabot|renovate|greenkeeper|github[- ]actions|pre-commit(?:-ci\S*)?|mergify|semantic-release|bors|homu"
+    r"|(?:hosted )?weblate|crowdin|all-?contributors|codecov|copybara|web-flow|scala steward|aider(?: \(.*\))?|gpt-\S+"
+    r"|(?:\w+ )?(?:copilot|codex)|antigravity)$|\bclaude (?:code|opus|sonnet|haiku)\b|\bcursor ?(?:agent|ai)\b",
+    re.I,
+)
+"""Not Claude or Jules alone: those may be people; their addresses identify the programs."""
+_BOT_EMAIL = re.compile(r"\[bot\]@|^(?:bots?|no-?reply|cursoragent)@|@(?:users\.noreply\.)?bots?\.|-bot@", re.I)
 _PROBLEMS = {
     r"could not resolve|name or service": "its host cannot be found",
     r"failed to connect|connection refused|couldn't connect": "its host cannot be reached",
@@ -130,7 +141,6 @@ def _commit(record: bytes) -> Commit:
 
 
 def decoded(raw: bytes) -> str:
-    """Decode as UTF-8, else as Windows-1252, with line feeds alone."""
     return files.decoded(raw).replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -163,7 +173,6 @@ def reason_of(said: str) -> str:
 
 @contextmanager
 def opened(request: FactsRequest, progress: Progress) -> Iterator[Repository]:
-    """Open the requested repository; delete a clone afterwards."""
     url = request.url
     local = _local_path(url) if url is not None else request.repository or Path.cwd()
     with nullcontext("") if local else tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
@@ -203,7 +212,6 @@ def _clone(url: str, folder: Path) -> None:
 
 
 def resolve(repository: Repository, ref: str, option: str) -> End:
-    """Find the commit of a tag, branch, sha prefix or expression such as `HEAD~3`."""
     if not ref.strip():
         raise ReleaseNotesFailed(f"{option} needs a tag, a branch or a commit.")
     fit = len(ref) <= LONGEST_REF and "\0" not in ref and not ref.startswith("-")
@@ -264,3 +272,27 @@ def range_between(repository: Repository, older: End, newer: End) -> tuple[list[
     if base and repository.is_shallow and not all(commit.parents for commit in commits):
         remarks.append("The clone is shallow and ends within the range: older commits of the range may be missing.")
     return commits[:MOST_COMMITS], remarks
+
+
+@lru_cache(maxsize=100_000)
+def person(name: str, email: str) -> Person:
+    name, email = (name.strip() or email.strip())[:LONGEST_NAME], email.strip()[:LONGEST_NAME]
+    return Person(name, email, bool(_BOT_NAME.search(name) or _BOT_EMAIL.search(email)))
+
+
+def contributors(commits: Sequence[Commit]) -> tuple[tuple[Person, int], ...]:
+    """Return the people, by address or name, most commits first; programs are none, and merges count for nobody."""
+    known: dict[str, Person] = {}
+    counts: Counter[Person] = Counter()
+    for commit in commits:
+        counted: set[Person] = set()
+        for each in (*(() if len(commit.parents) > 1 else (commit.author,)), *commit.co_authors):
+            user, _, host = each.email.lower().partition("@")
+            user = user.rpartition("+")[2] if host == "users.noreply.github.com" else user
+            keys = f"{user}@{host}", each.name.casefold()
+            someone = next((known[key] for key in keys if key in known), each)
+            known.update(dict.fromkeys(keys, someone))
+            counted.add(someone)
+        counts.update(counted)
+    found = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0].name.lower(), pair[0].email))
+    return tuple(pair for pair in found if not pair[0].is_bot)

@@ -22,7 +22,6 @@ _ENTRY = re.compile(
 
 
 def update_file(path: Path, entry: str, version: str) -> str:
-    """Write an entry into a file, new or not; return a word about it."""
     try:
         old = _read(path)
         data, done = merged(old or b"", entry, version, str(path))

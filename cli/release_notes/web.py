@@ -24,7 +24,6 @@ _PATHS = {
 
 
 def without_credentials(url: str) -> str:
-    """Strip user, password and query."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         if ":" not in url.partition("/")[0]:

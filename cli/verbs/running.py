@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,9 @@ from urllib.parse import quote, urlencode
 import typer
 
 from cli.client import Client, CommandFailed, ToolAnswer, guarded, open_client
-from cli.client.failure import ExitCode, Refused, print_json, understanding
+from cli.client.failure import ExitCode, Refused, print_json, shown, understanding
 from cli.client.server import JsonObject
 from cli.local.project import project_of_folder
-from cli.verbs.output import print_answer, waiting
 
 Given = dict[str, Any]
 
@@ -28,7 +28,7 @@ def run_verb(verb: str, given: Given) -> int:
     as_json, url = given.pop("as_json"), given.pop("url")
 
     def command() -> None:
-        with open_client(os.environ, url=url) as client, waiting():
+        with open_client(os.environ, url=url) as client:
             if "content" in given:
                 given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
             if "project" in given:
@@ -37,9 +37,44 @@ def run_verb(verb: str, given: Given) -> int:
         if as_json:
             print_json(answer.structure)
         else:
-            print_answer(answer)
+            _print(answer)
 
     return guarded(command)
+
+
+def _print(answer: ToolAnswer) -> None:
+    text = _harmless(answer.text).strip("\n")
+    if not sys.stdout.isatty():
+        typer.echo(text)
+        return
+    if not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb":
+        text = _rendered(text, answer)
+    if text.count("\n") < shutil.get_terminal_size().lines - 1:
+        typer.echo(text)
+        return
+    import pydoc  # noqa: PLC0415 - only for long answers
+
+    os.environ.setdefault("LESS", "FRX")
+    pydoc.pager(text + "\n")
+
+
+def _harmless(text: str) -> str:
+    return "\n".join(shown(line.expandtabs()) for line in text.split("\n"))
+
+
+def _rendered(text: str, answer: ToolAnswer) -> str:
+    from rich.console import Console  # noqa: PLC0415 - only on a terminal
+    from rich.markdown import Markdown  # noqa: PLC0415 - as above
+
+    markdown = _harmless(str(answer.structure.get("markdown") or answer.structure.get("content") or ""))
+    # Content is indented in the text.
+    for block in (markdown, "".join("\n" + f"  {line}".rstrip() for line in markdown.splitlines())):
+        if markdown and block in text:
+            console = Console(force_terminal=True, highlight=False)
+            with console.capture() as held:
+                console.print(Markdown(markdown, hyperlinks=False))
+            return text.replace(block, f"\n{held.get()}", 1).strip("\n")
+    return text
 
 
 def given_text(source: str | None, *, is_file: bool = False, is_needed: bool = True) -> str | None:

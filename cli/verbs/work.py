@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import typer
 
-from cli.verbs.options import LIMIT, PROJECT, TAGS, Options, argument, command, option
+from cli.verbs.memory import LIMIT, PROJECT, TAGS, Options, argument, command, option
 
 MOVES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
     "task": {

@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import WARM_UP, Measurement
+from evals.bench.measurement import WARM_UP, Figure, Measurement, Target
 from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import Record, records
 from evals.client import Client, encoded

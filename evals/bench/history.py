@@ -1,93 +1,109 @@
-"""A generated repository with a long history: growing code, merged branches, many authors."""
+"""A generated repository with a long history; seconds and memory of release notes of it, each in its own process."""
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import pygit2
-from pygit2.enums import FileMode
+from evals.bench.measurement import Figure, Measurement, Target
+from evals.machine import spread, timed_ms
+from evals.release_notes.run import write_notes
 
 BEGINNING, END = "v1.0.0", "v2.0.0"
-_PACKAGES, _MODULES = 20, 15
+_PARTS = 20
+_PATHS = [f"src/tool/part{one}/module{other}.py" for one in range(_PARTS) for other in range(15)]
 _VERBS = ("Add", "Fix", "Improve", "Remove", "feat(store): add", "fix: handle", "Support", "Speed up", "docs: explain")
 _THINGS = ("retries", "the cache", "`--limit`", "streaming", "empty input", "a backend", "Python 3.9", "timeouts")
+_MANIFEST = '[project]\nname = "tool"\nversion = "{}"\ndependencies = ["httpx>={}"]\n'
 _BIG = 4_000_000
 
 
-@dataclass(slots=True)
-class _Growing:
-    repository: pygit2.Repository
-    chance: random.Random
-    index: pygit2.Index = field(default_factory=pygit2.Index)
-    texts: dict[str, list[str]] = field(default_factory=dict)
-    at: int = 1_700_000_000
-
-    def change(self, path: str, text: str) -> None:
-        self.index.add(pygit2.IndexEntry(path, self.repository.create_blob(text.encode()), FileMode.BLOB))
-
-    def edit(self, path: str, number: int) -> None:
-        lines = self.texts.setdefault(path, ['"""A module."""', ""])
-        lines += [
-            f"def step_{number}(value: int, *, limit: int = {number}) -> int:",
-            f"    return value + {number}",
-            "",
-        ]
-        if len(lines) > 240:
-            del lines[2:62]
-        self.change(path, "\n".join(lines))
-
-    def commit(self, message: str, parents: Sequence[pygit2.Oid]) -> pygit2.Oid:
-        self.at += 600
-        name = f"Person {self.chance.randrange(60)}"
-        author = pygit2.Signature(name, f"{name.replace(' ', '.').lower()}@example.org", self.at, 120)
-        tree = self.index.write_tree(self.repository)
-        return self.repository.create_commit(None, author, author, message, tree, list(parents))
-
-
-def long_history(folder: Path, commits: int) -> pygit2.Repository:
+def long_history(folder: Path, commits: int) -> None:
     """Make a bare repository with this many commits between two tags; deterministic."""
-    growing = _Growing(pygit2.init_repository(str(folder), bare=True), random.Random(commits))  # noqa: S311 - the same on every run
-    paths = [f"src/tool/part{one}/module{other}.py" for one in range(_PACKAGES) for other in range(_MODULES)]
-    for number, path in enumerate(paths):
-        growing.edit(path, number)
-    for one in range(_PACKAGES):
-        growing.change(f"src/tool/part{one}/__init__.py", "")
-    growing.change("src/tool/__init__.py", "")
-    growing.change("pyproject.toml", '[project]\nname = "tool"\nversion = "1.0.0"\ndependencies = ["httpx>=1"]\n')
-    head = growing.commit("Begin", [])
-    growing.repository.create_reference(f"refs/tags/{BEGINNING}", head)
-    side: pygit2.Oid | None = None
-    for number in range(commits - 1):
-        if side is not None and number % 25 == 20:
-            title = f"Merge pull request #{number} from someone/branch\n\n{_message(growing.chance, number)}"
-            head, side = growing.commit(title, [head, side]), None
+    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(folder)], check=True)  # noqa: S603, S607 - Git's own program
+    # One file for each object, as a repository has them that people work in.
+    command = ["git", "-C", str(folder), "-c", "fastimport.unpackLimit=100000000", "fast-import", "--quiet"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, text=True) as process:  # noqa: S603 - as above
+        assert process.stdin is not None  # noqa: S101 - for the type checker
+        process.stdin.writelines(_commits(random.Random(commits), commits))  # noqa: S311 - the same on every run
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+
+
+def _commits(chance: random.Random, commits: int) -> Iterator[str]:
+    texts: dict[str, list[str]] = {}
+    files = {path: _edited(texts, path, number) for number, path in enumerate(_PATHS)}
+    yield _commit(chance, 1, "Begin", [], files | {"pyproject.toml": _MANIFEST.format("1.0.0", 1)})
+    yield f"reset refs/tags/{BEGINNING}\nfrom :1\n"
+    head, side, beside = 1, 0, dict[str, str]()
+    for number in range(2, commits + 1):
+        place, message = number % 25, _message(chance, number)
+        if place == 20 and side:
+            title = f"Merge pull request #{number} from someone/branch\n\n{message}"
+            yield _commit(chance, number, title, [head, side], beside)
+            head, side, beside = number, 0, {}
             continue
-        _edit(growing, paths, number)
-        parent = side or head if number % 25 > 10 else head
-        made = growing.commit(_message(growing.chance, number), [parent])
-        head, side = (head, made) if number % 25 in range(11, 20) else (made, side)
-    head = growing.commit("Release 2.0.0", [head, side] if side is not None else [head])
-    growing.repository.create_reference("refs/heads/main", head)
-    growing.repository.create_reference(f"refs/tags/{END}", head)
-    return growing.repository
+        files = {path: _edited(texts, path, number) for path in chance.sample(_PATHS, chance.randint(1, 4))}
+        files |= {"CHANGELOG.md": f"# Changes\n\n## Unreleased\n\n- Number {number}\n"} if number % 10 == 0 else {}
+        files |= {"pyproject.toml": _MANIFEST.format("2.0.0", number)} if number % 40 == 0 else {}
+        files |= {"assets/data.bin": "\0" * _BIG} if number == 60 else {}
+        yield _commit(chance, number, message, [side or head], files)
+        if place in range(11, 20):
+            side, beside = number, beside | files
+        else:
+            head = number
+    yield _commit(chance, commits + 1, "Release 2.0.0", [head, side] if side else [head], beside)
+    yield f"reset refs/tags/{END}\nfrom :{commits + 1}\n"
 
 
-def _edit(growing: _Growing, paths: Sequence[str], number: int) -> None:
-    for path in growing.chance.sample(paths, growing.chance.randint(1, 4)):
-        growing.edit(path, number)
-    if number % 10 == 0:
-        growing.change("CHANGELOG.md", f"# Changes\n\n## Unreleased\n\n- Number {number}\n")
-    if number % 40 == 0:
-        growing.change(
-            "pyproject.toml", f'[project]\nname = "tool"\nversion = "2.0.0"\ndependencies = ["httpx>={number}"]\n'
-        )
-    if number == 60:
-        growing.change("assets/data.bin", "\0" * _BIG)
+def _edited(texts: dict[str, list[str]], path: str, number: int) -> str:
+    lines = texts.setdefault(path, ['"""A module."""', ""])
+    lines += [f"def step_{number}(value: int, *, limit: int = {number}) -> int:", f"    return value + {number}", ""]
+    if len(lines) > 240:
+        del lines[2:62]
+    return "\n".join(lines)
+
+
+def _commit(chance: random.Random, mark: int, message: str, parents: Sequence[int], files: Mapping[str, str]) -> str:
+    number = chance.randrange(60)
+    by = f"Person {number} <person.{number}@example.org> {1_700_000_000 + 600 * mark} +0200"
+    lines = ["commit refs/heads/main", f"mark :{mark}", f"committer {by}", f"data {len(message)}", message]
+    lines += [f"{word} :{parent}" for word, parent in zip(("from", "merge"), parents, strict=False)]
+    for path, text in files.items():
+        lines += [f"M 100644 inline {path}", f"data {len(text)}", text]
+    return "\n".join(lines) + "\n"
 
 
 def _message(chance: random.Random, number: int) -> str:
-    subject = f"{chance.choice(_VERBS)} {chance.choice(_THINGS)} in part {number % _PACKAGES} (#{number})"
+    subject = f"{chance.choice(_VERBS)} {chance.choice(_THINGS)} in part {number % _PARTS} (#{number})"
     body = " ".join(chance.choices(("this", "change", "makes", "calls", "safe", "when", "input", "is", "late"), k=40))
     other = f"Person {number % 60} <person.{number % 60}@example.org>"
     return f"{subject}\n\n{body}\n\nFixes #{number}\nCo-authored-by: {other}\n"
+
+
+RUNS, QUICK_RUNS = 5, 2
+FEW, QUICK_FEW = 500, 60
+MANY, QUICK_MANY = 20_000, 200
+
+
+def measure_release_notes(measurement: Measurement, folder: Path) -> None:
+    quick = measurement.quick
+    few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
+    found = {}
+    for count, runs in ((few, QUICK_RUNS if quick else RUNS), (many, 1)):
+        measurement.say(f"release notes of {count:,} commits …")
+        long_history(folder / str(count), count)
+        found[count] = [write_notes(folder / str(count), BEGINNING, END) for _ in range(runs)]
+    (floor,) = timed_ms(_bare_log, [folder / str(many)])
+    times = spread([run.took_s for run in found[few]])
+    measurement.figures += [
+        Figure(f"release notes of {few:,} commits", "s", times.p50, times.n, times.p95, Target(3, 2)),
+        Figure(f"release notes of {many:,} commits", "s", found[many][0].took_s, 1, target=Target(20, 10)),
+        Figure("most memory of that process", "MB", found[many][0].peak_mb, 1, target=Target(300, 150)),
+        Figure("a bare `git log --name-only` of that history", "s", floor / 1000, 1),
+    ]
+
+
+def _bare_log(folder: Path) -> None:
+    command = ["git", "-C", str(folder), "log", "--name-only", f"{BEGINNING}..{END}"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - Git's own program

@@ -5,12 +5,11 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import WARM_UP, Measurement
+from evals.bench.measurement import WARM_UP, Figure, Measurement, Target
 from evals.bench.stages import signed_up
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
-from evals.timing import spread
+from evals.machine import spread
 from stores.errors import EngrainError
 
 MEMORIES, QUICK_MEMORIES = 10_000, 150

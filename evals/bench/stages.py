@@ -3,23 +3,24 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from itertools import cycle, pairwise
 from pathlib import Path
 
 from auth.passwords import WORKERS, Passwords
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import WARM_UP, Measurement
-from evals.bench.models import bare_rate
+from evals.bench.measurement import WARM_UP, Figure, Measurement, Target
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.harness.server import served
-from evals.machine import resident_mb
+from evals.machine import resident_mb, spread, timed_ms
 from evals.reflection.run import SPLITS, read_notes
-from evals.timing import spread, timed_ms
+from stores.embedding.late import LateEncoder
+from stores.embedding.session import BuiltinEmbedder
+from stores.embedding.workers import Workers
+from stores.errors import EngrainError
 from tools.records.entity_models import BULK_LIMIT
 from tools.runtime.launch import ServerProcess
-from tools.runtime.settings import PREFIX
+from tools.runtime.settings import PREFIX, Settings
 
 PATH = "/api/auth/providers"
 """A public route that resolves a credential: equal work with and without."""
@@ -155,7 +156,7 @@ def _memory(measurement: Measurement) -> None:
 def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
-    before = bare_rate(sample)
+    before = _bare_rate(sample)
     batches = bodies(texts)
     start = time.perf_counter()
     for body in batches:
@@ -163,7 +164,7 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     accepted_s = time.perf_counter() - start
     client.until_indexed()
     rate = len(texts) / (time.perf_counter() - start)
-    after = bare_rate(sample)
+    after = _bare_rate(sample)
     bare = (before + after) / 2
     measurement.figures += [
         Figure("ingest until embedded", "records/s", rate, len(texts),
@@ -172,6 +173,23 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
                target=Target(85, 95, more_is_better=True),
                note=f"bare: {before:.1f} records/s before, {after:.1f} after, n={len(sample)} each"),
     ]  # fmt: skip
+
+
+def _bare_rate(texts: Sequence[Record]) -> float:
+    """Read texts with the default models, as a server does; return how many per second."""
+    with ExitStack() as stack:
+        workers = stack.enter_context(closing(Workers(Settings().reading_threads)))
+        embedder = stack.enter_context(closing(BuiltinEmbedder(workers)))
+        reader = stack.enter_context(closing(LateEncoder(workers)))
+        embedder.embed_query("load the model")
+        reader.encode_question("ready")
+        start = time.perf_counter()
+        said = [text.searchable for text in texts]
+        embedder.embed_documents(said)
+        passages = [text[passage.start : passage.end] for text in said for passage in reader.split(text)]
+        if any(found is None for found in reader.encode_passages(passages)):
+            raise EngrainError("A model could not read a text.")
+        return len(texts) / (time.perf_counter() - start)
 
 
 def bodies(texts: Sequence[Record]) -> list[bytes]:

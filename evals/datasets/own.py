@@ -2,26 +2,22 @@
 
 import gzip
 import re
-import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from evals.datasets.collection import Aim, Collection, Question, Text
+from evals.datasets.collection import Aim, Collection, Question, Text, readable
 from evals.metrics import Measure
 from stores.clock import utc_now
 from stores.errors import EngrainError
 from stores.language.moments import LONGEST_READ, span_of
-from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.records.entity_types import EntityType
-from tools.records.memory_models import RAW_CONTENT_LIMIT
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
-Words = Annotated[str, StringConstraints(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Grade = Annotated[int, Field(ge=1, le=1_000)]
 _DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:\Z|[Tt ])", re.ASCII)
@@ -46,9 +42,9 @@ class SetLine(_Line):
 class TextLine(_Line):
     kind: Literal["text"]
     id: Id
-    content: Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
-    name: Annotated[str, StringConstraints(max_length=NAME_LIMIT)] = ""
-    haystack: Words = ""
+    content: Annotated[str, StringConstraints(min_length=1)]
+    name: str = ""
+    haystack: str = ""
     thread_id: Id | None = None
     ordinal: int | float | None = None
     captured_at: str | None = None
@@ -71,66 +67,38 @@ class QuestionLine(_Line):
     id: Id
     text: Annotated[str, StringConstraints(min_length=1, max_length=100_000, pattern=r"\S")]
     answers: list[Id] | dict[Id, Grade]
-    haystack: Words = ""
-    category: Words = ""
-    cluster: Words = ""
+    haystack: str = ""
+    category: str = ""
+    cluster: str = ""
     apart: bool = False
 
 
-_LINE: TypeAdapter[SetLine | TextLine | QuestionLine] = TypeAdapter(
-    Annotated[SetLine | TextLine | QuestionLine, Field(discriminator="kind")]
-)
-
-
-@dataclass(slots=True)
-class Checked:
-    file: Path
-    head: SetLine | None = None
-    texts: dict[tuple[str, str], TextLine] = field(default_factory=dict)
-    questions: dict[str, QuestionLine] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
-
-    def wrong(self, line: int, name: str, message: str) -> None:
-        """Add a problem; line 0 is the whole file."""
-        where = f"{self.file}, line {line}" if line else str(self.file)
-        self.problems.append(f"{where}{f', field {name}' if name else ''}: {message}")
-
-
-def check_file(path: Path) -> Checked:
-    """Read a file and collect its problems; never raises for its contents."""
-    found = Checked(path)
-    numbers: dict[str, int] = {}
-    for number, line in _lines(found):
-        if isinstance(line, SetLine) != (number == 1):
-            found.wrong(number, "kind", "the first line is of kind set, and no other")
-        if isinstance(line, SetLine):
-            found.head = line
-            if line.goal is not None and (line.floor is None or line.floor > line.goal):
-                found.wrong(number, "goal", "a goal needs a floor that is not above it")
-        elif isinstance(line, TextLine):
-            _check_text(found, number, line)
-        else:
-            if line.id in found.questions:
-                found.wrong(number, "id", f"there is a question {line.id!r} already")
-            found.questions[line.id] = line
-            numbers[line.id] = number
-    if not found.problems:
-        _check_answers(found, numbers)
-    return found
+Line = SetLine | TextLine | QuestionLine
+_LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="kind")])
 
 
 def read_own(path: Path) -> Collection:
-    """Read a file, or raise EngrainError for its problems."""
-    found = check_file(path)
-    head = found.head
-    if found.problems or head is None:
-        raise EngrainError(f"{'; '.join(found.problems[:3])}. See `engrain eval validate`.")
-    questions = [_as_question(line) for line in found.questions.values()]
+    """Read a file, or raise EngrainError that names its problems with line and field, one a line."""
+    lines, problems = list[tuple[int, Line]](), list[tuple[int, str, str]]()
+    with readable(path, "a labelled set"), gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                lines.append((number, _LINE.validate_json(raw)))
+            except ValidationError as error:
+                found = error.errors(include_url=False)
+                problems += [(number, str([*each["loc"], "kind", "kind"][1]), each["msg"]) for each in found]
+    problems += [] if problems else _problems(lines)
+    if problems:
+        said = [f"{path}, line {line}, field {name}: {message}" for line, name, message in problems[:SHOWN]]
+        more = [f"{path}: {len(problems) - SHOWN} more problems."] if len(problems) > SHOWN else []
+        raise EngrainError("\n".join([*said, *more]))
+    head = next(line for _, line in lines if isinstance(line, SetLine))
+    questions = [_as_question(line) for _, line in lines if isinstance(line, QuestionLine)]
     return Collection(
         name=head.name,
         unit=head.unit,
         door=head.door,
-        texts=tuple(Text(**line.model_dump(exclude={"kind"})) for line in found.texts.values()),
+        texts=tuple(Text(**line.model_dump(exclude={"kind"})) for _, line in lines if isinstance(line, TextLine)),
         questions=tuple(question for question in questions if question.grades),
         aim=Aim(head.measure, head.floor, head.goal),
         entity_type=head.entity_type,
@@ -138,48 +106,34 @@ def read_own(path: Path) -> Collection:
     )
 
 
-def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionLine]]:
-    path, number = found.file, 0
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    yield number, _LINE.validate_json(raw)
-                except ValidationError as error:
-                    for each in error.errors(include_url=False):
-                        found.wrong(number, _field(each["loc"]), each["msg"])
-    except (OSError, EOFError, zlib.error) as error:
-        found.wrong(0, "", f"it cannot be read after line {number}: {error}")
+def _problems(lines: Sequence[tuple[int, Line]]) -> Iterator[tuple[int, str, str]]:
+    texts, seen, is_answered = defaultdict[str, set[str]](set), set[tuple[str, ...]](), False
+    for _, line in lines:
+        if isinstance(line, TextLine):
+            texts[line.haystack].add(line.id)
+    for number, line in lines:
+        if isinstance(line, SetLine) is not (number == 1):
+            yield number, "kind", "the first line is of kind set, and no other"
+        if isinstance(line, SetLine):
+            if line.goal is not None and (line.floor is None or line.floor > line.goal):
+                yield number, "goal", "a goal needs a floor that is not above it"
+            continue
+        key = (line.kind, line.id, line.haystack if isinstance(line, TextLine) else "")
+        if key in seen:
+            yield number, "id", f"there is a {line.kind} {line.id!r} already"
+        seen.add(key)
+        if isinstance(line, QuestionLine):
+            yield from ((number, *wrong) for wrong in _wrong_answers(line, texts[line.haystack]))
+            is_answered = is_answered or bool(line.answers and not line.apart)
+    if not is_answered:
+        yield len(lines), "answers", "it needs at least one question with an answer that is not apart"
 
 
-def _field(location: tuple[Any, ...]) -> str:
-    return str(location[1]) if len(location) > 1 else "kind"
-
-
-def _check_text(found: Checked, number: int, line: TextLine) -> None:
-    key = (line.haystack, line.id)
-    if key in found.texts:
-        found.wrong(number, "id", f"there is a text {line.id!r} already")
-    found.texts[key] = line
-    if found.head is not None and found.head.door == "search":
-        if not line.name.strip():
-            found.wrong(number, "name", "a text that is searched for needs a name")
-        if len(line.content) > CONTENT_LIMIT:
-            found.wrong(number, "content", f"an entity holds {CONTENT_LIMIT} characters")
-        if line.thread_id is not None or line.ordinal is not None:
-            found.wrong(number, "thread_id", "only memories stand in threads: leave it out, or let the door be recall")
-
-
-def _check_answers(found: Checked, numbers: dict[str, int]) -> None:
-    haystacks = {haystack for haystack, _ in found.texts}
-    for question in found.questions.values():
-        if question.haystack not in haystacks:
-            found.wrong(numbers[question.id], "haystack", f"there is no text in the haystack {question.haystack!r}")
-        for text_id in question.answers:
-            if (question.haystack, text_id) not in found.texts:
-                found.wrong(numbers[question.id], "answers", f"there is no text {text_id!r} in its haystack")
-    if not any(question.answers and not question.apart for question in found.questions.values()):
-        found.wrong(0, "", "it needs at least one question with an answer that is not apart")
+def _wrong_answers(line: QuestionLine, there: set[str]) -> Iterator[tuple[str, str]]:
+    if not there:
+        yield "haystack", f"there is no text in the haystack {line.haystack!r}"
+    for text_id in sorted({*line.answers} - there):
+        yield "answers", f"there is no text {text_id!r} in its haystack"
 
 
 def _as_question(line: QuestionLine) -> Question:

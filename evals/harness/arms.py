@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -64,8 +64,8 @@ def _recall(client: Client, _: Collection, question: Question) -> Answer:
     return _answer(answer["memories"], "raw_content", client.took_ms, answer["degraded"])
 
 
-def _search(client: Client, collection: Collection, question: Question, **options: object) -> Answer:
-    body = {"query": question.text, "limit": LIMIT, **_among(collection), **options}
+def _search(client: Client, collection: Collection, question: Question) -> Answer:
+    body = {"query": question.text, "limit": LIMIT, **_among(collection)}
     return _found(client.post("/api/search", body), client.took_ms)
 
 
@@ -146,13 +146,10 @@ def _both(ask: Asker) -> Mapping[Door, Asker]:
 
 _ALL: tuple[Arm, ...] = (
     Arm("fast", "as any client gets it", {"recall": _recall, "search": _search}),
-    Arm("search", "raw memories through search instead of recall", {"recall": _search}),
     Arm("mcp", "the tool search, over MCP", _both(_mcp)),
     Arm("naive", "words and meaning joined by ranks alone", _both(_naive), scores=False),
     Arm("dense", "the order of the lane for meaning alone", _both(_dense), scores=False),
     Arm("first256", "meaning of the first 256 tokens alone, computed beside the server", _both(_first256)),
-    Arm("without-graph", "use_enhanced=false, always by search", _both(partial(_search, use_enhanced=False))),
-    Arm("without-recency", "boost_recent=false, always by search", _both(partial(_search, boost_recent=False))),
     Arm(
         "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _search},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
 from evals.client import Client, progress
@@ -20,79 +20,48 @@ _WARM_UP = "hello"
 _SHOWN, _BEGINNING = 3, 160
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
-    address: str
-    collection: Collection
-    arm: Arm
-    places: Mapping[str, Place]
-    concurrency: int = 1
-    answered: Sequence[float] = ()
-    """Best scores of answered questions, to compare unanswered ones with."""
+def ask(
+    address: str, collection: Collection, arm: Arm, places: Mapping[str, Place], concurrency: int,
+    answered: Sequence[float],
+) -> Iterator[Case]:  # fmt: skip
+    """Ask the questions of a collection; `answered` are scores that those without an answer are compared with."""
+    texts = {(text.haystack, text.id): text.content for text in collection.texts}
+    local, warm = threading.local(), set[str]()
+    progress(f"{collection.name}: asking {len(collection.questions)} questions, {arm.name}")
 
-    def cases(self) -> Iterator[Case]:
-        texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
-        progress(f"{self.collection.name}: asking {len(self.collection.questions)} questions, {self.arm.name}")
-        for question, answer in self._answers():
-            yield self._case(question, answer, texts)
+    def one(client: Client, question: Question) -> Answer:
+        client.present(places[question.haystack].token)
+        return arm.ask(client, collection, question)
 
-    def _ask(self, client: Client, question: Question) -> Answer:
-        client.present(self.places[question.haystack].token)
-        return self.arm.ask(client, self.collection, question)
-
-    def _answers(self) -> Iterator[tuple[Question, Answer]]:
-        local, warm = threading.local(), set[str]()
-        # One haystack after the other: a server keeps only some organizations open.
-        questions = sorted(self.collection.questions, key=lambda question: question.haystack)
-        with ExitStack() as clients:
-
-            def ask(question: Question) -> tuple[Question, Answer]:
-                client: Client | None = getattr(local, "client", None)
-                if client is None:
-                    client = local.client = clients.enter_context(Client(self.address))
-                if question.haystack not in warm:
-                    warm.add(question.haystack)
-                    self._ask(client, replace(question, text=_WARM_UP))
-                return question, self._ask(client, question)
-
-            if self.concurrency == 1:
-                yield from map(ask, questions)
-                return
-            with ThreadPool(self.concurrency) as pool:
-                yield from pool.imap_unordered(ask, questions)
-
-    def _case(self, question: Question, answer: Answer, texts: Mapping[tuple[str, str], str]) -> Case:
-        known = self.places[question.haystack].texts
+    def case(question: Question) -> Case:
+        client: Client | None = getattr(local, "client", None)
+        if client is None:
+            client = local.client = clients.enter_context(Client(address))
+        if question.haystack not in warm:
+            warm.add(question.haystack)
+            one(client, replace(question, text=_WARM_UP))
+        answer = one(client, question)
+        score = answer.score if arm.scores else None
+        known = places[question.haystack].texts
         found = tuple(known.get(record_id, record_id) for record_id in answer.ids)
-        score = answer.score if self.arm.scores else None
-        missed = [one for one in question.grades if one not in found]
-        if question.grades or score is None:
-            values: Mapping[str, float] = measured(found, question.grades)
-        else:
-            values = unanswered_values(score, self.answered)
+        is_unanswered = score is not None and not question.grades
+        values = unanswered_values(score or 0.0, answered) if is_unanswered else measured(found, question.grades)
+        missed = [texts.get((question.haystack, each), "") for each in question.grades if each not in found]
         return Case(
-            set=self.collection.name,
-            arm=self.arm.name,
-            unit=self.collection.unit,
-            id=question.id,
-            values=values,
-            cluster=question.cluster,
-            category=question.category,
-            apart=question.apart,
-            question=question.text,
-            wanted=question.grades,
-            found=found,
-            took_ms=answer.took_ms,
+            collection.name, arm.name, collection.unit, question.id, values, question.cluster, question.category,
+            question.apart, question=question.text, wanted=question.grades, found=found, took_ms=answer.took_ms,
             tokens=round(sum(map(len, answer.texts)) / CHARACTERS_PER_TOKEN),
             best=[text[:_BEGINNING] for text in answer.texts[:_SHOWN]],
-            missed=[texts.get((question.haystack, one), "")[:_BEGINNING] for one in missed[:_SHOWN]],
-            score=score,
-        )
+            missed=[text[:_BEGINNING] for text in missed[:_SHOWN]], score=score,
+        )  # fmt: skip
+
+    # One haystack after the other: a server keeps only some organizations open.
+    questions = sorted(collection.questions, key=lambda question: question.haystack)
+    with ExitStack() as clients, ThreadPool(concurrency) as pool:
+        yield from pool.imap_unordered(case, questions) if concurrency > 1 else map(case, questions)
 
 
 def ask_part(journal: Journal, server: ServerProcess, part: Part, cases: Iterable[Case]) -> None:
-    """Ask for the cases of a part and close it, unless it is finished."""
-    if (part.set, part.arm) not in journal.parts:
-        for case in cases:
-            journal.add(case)
-        journal.close_part(replace(part, resident_mb=resident_mb(server.process.pid)[0]))
+    """Add a part and its cases to a run."""
+    journal.cases += cases
+    journal.parts.append(replace(part, resident_mb=resident_mb(server.process.pid)[0]))

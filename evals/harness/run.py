@@ -10,12 +10,11 @@ from evals.client import Client, progress
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
-from evals.harness.asking import Asking, ask_part
+from evals.harness.asking import ask, ask_part
 from evals.harness.server import Place, load, served
 from evals.metrics import require_library
-from evals.options import Options, default_data
-from evals.results import BELOW, Part
-from evals.runs import Journal, Prepared
+from evals.results import Part
+from evals.runs import Journal, Options, Prepared, default_data
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
 
@@ -99,20 +98,13 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
         with journal.server_data() as folder:
             # Arms with the server's own settings come first; later servers find everything stored.
             for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
-                wanted = [arm for arm in group if any(_is_missing(journal, each, arm) for each in collection.halves)]
-                if wanted:
-                    with served(Path(folder), {**options.server, **environ}) as server:
-                        places = places or load(server.address, collection)
-                        _ask(journal, options, collection, wanted, places, server)
+                with served(Path(folder), {**options.server, **environ}) as server:
+                    places = places or load(server.address, collection)
+                    _ask(journal, options, collection, list(group), places, server)
 
 
 def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
     return (arm for arm in arms if collection.door in arm.doors)
-
-
-def _is_missing(journal: Journal, collection: Collection, arm: Arm) -> bool:
-    is_asked = arm.scores or collection.aim.measure != BELOW
-    return is_asked and (collection.name, arm.name) not in journal.parts
 
 
 def _ask(
@@ -126,11 +118,14 @@ def _ask(
         answered: list[float] = []
         for half in collection.halves:
             # In a sample, all questions with an answer may be apart.
-            if _is_missing(journal, half, arm) and (half is collection or answered):
-                asking = Asking(server.address, half, arm, places, options.concurrency, answered)
-                ask_part(journal, server, _part(options, half, arm), asking.cases())
-            cases = [case for case in journal.cases if (case.set, case.arm) == (half.name, arm.name)]
-            answered += [case.score for case in cases if case.score is not None and not case.apart]
+            if half is collection or answered:
+                cases = ask(server.address, half, arm, places, options.concurrency, answered)
+                ask_part(journal, server, _part(options, half, arm), cases)
+            answered = [
+                case.score
+                for case in journal.cases
+                if (case.set, case.arm, case.apart) == (half.name, arm.name, False) and case.score is not None
+            ]
 
 
 def _part(options: Options, collection: Collection, arm: Arm) -> Part:

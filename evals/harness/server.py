@@ -1,9 +1,10 @@
 """The server and accounts of a suite, and the texts that are stored there."""
 
 import os
+import signal
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,16 @@ def served(folder: Path, settings: Mapping[str, str]) -> AbstractContextManager[
     blank = {name: "" for name in os.environ if name.startswith(PREFIX)}
     own = {f"{PREFIX}{name}": value for name, value in _OWN.items()}
     return server_process(folder, environ={**blank, **own, **settings})
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Raise `KeyboardInterrupt` on SIGTERM in the block, in the main thread only, so that servers are stopped."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Place(NamedTuple):

@@ -1,6 +1,6 @@
 """Have a server read labelled notes and judge pairs of sentences; match its findings with the labels."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -9,9 +9,8 @@ from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.asking import ask_part
 from evals.harness.server import served, sign_up
-from evals.options import Options
 from evals.results import Case, Part
-from evals.runs import Journal, Prepared
+from evals.runs import Journal, Options, Prepared
 from tools.records.entity_models import NAME_LIMIT
 from tools.reflecting.reflection.finding import KINDS
 
@@ -121,16 +120,6 @@ def note_case(note: Note, found: Sequence[Span]) -> Case:
         best=[_text(note, each) for each in found[:_SHOWN]],
         missed=[f"{label[0]}: {_text(note, label)}" for label in missed[:_SHOWN]],
     )  # fmt: skip
-
-
-def tally(cases: Iterable[Case], kind: str = "") -> Score:
-    """Add up cases, of one kind or all."""
-    right = wrong = missed = 0
-    for case in cases:
-        found, wanted = ([each for each in ids if each.startswith(kind)] for ids in (case.found, case.wanted))
-        met = len({*found} & {*wanted})
-        right, wrong, missed = right + met, wrong + len(found) - met, missed + len(wanted) - met
-    return Score(right, wrong, missed)
 
 
 def overlap(one: Span, other: Span) -> float:

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets.collection import json_lines, readable
-from evals.options import Options, default_data
 from evals.results import Case, Part
-from evals.runs import Journal, Prepared
+from evals.runs import Journal, Options, Prepared, default_data
 from stores.errors import EngrainError
 
 SET, ARM = "release-notes", "rules"
@@ -79,9 +78,8 @@ def _measure(journal: Journal, folder: Path) -> None:
             raise EngrainError(f"{folder / REPOSITORIES} cannot be read: {error}") from error
         for (name, older, newer), labels in ranges.items():
             notes = write_notes(Path(temporary) / f"{name}.git", older, newer).notes
-            for case in cases(f"{name} {newer}", list(breaking_in(notes)), labels):
-                journal.add(case)
-    journal.close_part(Part(SET, ARM, "change", len(ranges), "right"))
+            journal.cases += cases(f"{name} {newer}", list(breaking_in(notes)), labels)
+    journal.parts.append(Part(SET, ARM, "change", len(ranges), "right"))
 
 
 @dataclass(frozen=True, slots=True)

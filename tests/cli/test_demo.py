@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.demo import corpus as corpora
-from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus
+from cli import demo
+from cli.demo import read_corpora
 from stores.errors import EngrainError
 
 DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
@@ -48,41 +48,38 @@ def test_a_folder_is_read_as_far_as_it_is_text(tmp_path: Path) -> None:
         "latin.txt": "Wörter".encode("latin-1"),
         "binary.txt": b"a\0b",
         "empty.md": b" \n",
-        "big.txt": b"x" * (corpora.FILE_BYTES_LIMIT + 1),
+        "big.txt": b"x" * (demo.FILE_BYTES_LIMIT + 1),
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "link.md").symlink_to(tmp_path / "guide.md")
-    read = folder_corpus(tmp_path)
-    assert [text.path for text in read.texts] == ["guide.md", "deep/bom.txt", "deep/er/notes.rst"]
-    assert read.texts[1].content == "a text with a byte order mark"
+    read = read_corpora(tmp_path)[-1]
+    assert [each["url"] for each in read.documents] == ["guide.md", "deep/bom.txt", "deep/er/notes.rst"]
+    assert read.documents[1]["content"] == "a text with a byte order mark"
     assert read.skipped == 4
 
 
 def test_a_large_folder_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / f"{number}.md").write_text("words " * 10)
-    monkeypatch.setattr(corpora, "TOTAL_CHARACTERS_LIMIT", 150)
-    read = folder_corpus(tmp_path)
-    assert ([text.path for text in read.texts], read.skipped) == (["0.md", "1.md"], 3)
+    monkeypatch.setattr(demo, "TOTAL_CHARACTERS_LIMIT", 150)
+    monkeypatch.setattr(demo, "checkout", lambda: None)
+    read = read_corpora(tmp_path)[-1]
+    assert ([each["url"] for each in read.documents], read.skipped) == (["0.md", "1.md"], 3)
 
 
 def test_a_folder_without_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(EngrainError, match="holds no Markdown"):
-        folder_corpus(tmp_path)
+        read_corpora(tmp_path)
 
 
-def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    own = own_corpus()
-    assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= {
-        text.path for text in own.texts
-    }
-    assert not any(text.path.startswith("docs/reference/") for text in own.texts)
-    monkeypatch.setattr(corpora, "checkout", lambda: None)
-    handbook = own_corpus()
-    assert (handbook.name, len(handbook.texts)) == ("Team handbook", 3)
+def test_our_own_documents_are_read_from_a_checkout_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    (own,) = read_corpora(None)
+    urls = {each["url"] for each in own.documents}
+    assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= urls
+    assert not any(url.startswith("docs/reference/") for url in urls)
+    monkeypatch.setattr(demo, "checkout", lambda: None)
+    assert read_corpora(None) == []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +89,10 @@ def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one
         ("Sourdough needs time and patience.", "What do we know about Sourdough needs time and patience.?"),
     ],
 )
-def test_a_corpus_is_asked_about_its_largest_document(content: str, question: str) -> None:
-    assert Corpus("x", "file:///x", [Text("b", "!"), Text("a.md", content)]).question == question
+def test_a_folder_is_asked_about_its_largest_document(tmp_path: Path, content: str, question: str) -> None:
+    (tmp_path / "a.md").write_text(content)
+    (tmp_path / "b.md").write_text("!")
+    assert read_corpora(tmp_path)[-1].question == question
 
 
 def test_a_demo_of_no_folder_says_so_and_fails(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from evals.options import Options
-from evals.runs import Journal, Run, new_record
+from evals.runs import Journal, Options, Run, new_record
 from evals.suites import SUITES
 from tests.evals.sets import write_own
 from tests.evals.test_compare import GOOD, N, run
@@ -19,11 +18,8 @@ def invoke(*words: str) -> Result:
 
 
 def keep(folder: Path, stored: Run) -> str:
-    journal = Journal.begin(folder, new_record("retrieval", {"name": stored.name}, {"talks": "ab"}, {}))
-    for case in stored.cases:
-        journal.add(case)
-    for part in stored.parts:
-        journal.close_part(part)
+    journal = Journal(folder, new_record("retrieval", {"name": stored.name}, {"talks": "ab"}, {}))
+    journal.cases, journal.parts = [*stored.cases], [*stored.parts]
     return journal.finish().name
 
 

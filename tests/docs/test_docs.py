@@ -7,8 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.reference import pages
-from cli.reference.writing import commands, run_reference
+from cli.reference import commands, pages, run_reference
 from rest_bridge.health import PATHS
 from rest_bridge.websocket import EVENT_NAMES
 from tests.docs.error_codes import statuses

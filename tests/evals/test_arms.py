@@ -43,7 +43,7 @@ def ask(arm: str, faulty: float) -> tuple[str, ...]:
     return ARMS[arm].ask(client, COLLECTION, Question("q", "", "who?", {})).ids
 
 
-@pytest.mark.parametrize("arm", ["fast", "search", "mcp", "naive", "dense"])
+@pytest.mark.parametrize("arm", ["fast", "mcp", "naive", "dense"])
 def test_an_answer_without_a_part_of_the_search_is_asked_for_again(arm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evals.harness.arms._AGAIN_S", 0.0)
     assert ask(arm, 2) == ("all",)

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from evals.commands import judge_run
-from evals.comparison import judge
-from evals.options import Options
-from evals.runs import read_run
+from evals.report import judge
+from evals.runs import Options, read_run
 from evals.suites import run_suite
 
 SETS = Path(__file__).parents[2] / "evals" / "sets"

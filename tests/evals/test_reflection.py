@@ -1,14 +1,14 @@
 """The labelled notes are sound, and what reflection finds in them stays as good as it was."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from evals.options import Options
-from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, Score, note_case, overlap, read_notes, tally
+from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, Score, note_case, overlap, read_notes
 from evals.results import Case
-from evals.runs import read_run
+from evals.runs import Options, read_run
 from evals.suites import run_suite
 from tools.reflecting.reflection.extract import extract
 
@@ -21,6 +21,15 @@ def found_by_rules(split: str) -> list[Case]:
         surest = sorted(extract(note.notes), key=lambda each: -each.confidence)
         cases.append(note_case(note, [(each.kind, each.start, each.end) for each in surest]))
     return cases
+
+
+def tally(cases: Iterable[Case], kind: str = "") -> Score:
+    right = wrong = missed = 0
+    for case in cases:
+        found, wanted = ([each for each in ids if each.startswith(kind)] for ids in (case.found, case.wanted))
+        met = len({*found} & {*wanted})
+        right, wrong, missed = right + met, wrong + len(found) - met, missed + len(wanted) - met
+    return Score(right, wrong, missed)
 
 
 @pytest.mark.parametrize("split", SPLITS)

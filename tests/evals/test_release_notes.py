@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.options import Options, default_data
 from evals.release_notes.run import Statement, cases, write_notes
-from evals.runs import read_run
+from evals.runs import Options, default_data, read_run
 from evals.suites import run_suite
 from stores.errors import EngrainError
 from tests.cli.release_notes.repositories import begun

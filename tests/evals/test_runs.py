@@ -7,7 +7,7 @@ import pytest
 
 from evals.report import markdown
 from evals.results import Case, Part
-from evals.runs import CASES, RECORD, Journal, Record, list_runs, new_record, read_run
+from evals.runs import RECORD, Journal, Record, list_runs, new_record, read_run
 from stores.errors import EngrainError
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"
@@ -20,25 +20,6 @@ def record(name: str = "", **changes: str) -> Record:
     return new_record("retrieval", {"name": name, "arms": ("fast",)}, {"talks": "ab"}, {"server": server})
 
 
-def test_an_interrupted_run_is_resumed_by_the_same_command(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, record())
-    journal.add(CASE)
-    journal.close_part(PART)
-    journal.add(replace(CASE, arm="naive"))
-    # Other settings or another command begin a run beside it.
-    assert not Journal.begin(tmp_path, record(ENGRAIN_EMBEDDING_PROVIDER="builtin")).cases
-    assert not Journal.begin(tmp_path, record("beside")).cases
-    again = Journal.begin(tmp_path, record())
-    assert (again.folder, again.cases, [*again.parts]) == (journal.folder, [CASE], [("talks", "fast")])
-    again.add(replace(CASE, arm="naive", id="q2"))
-    again.close_part(replace(PART, arm="naive"))
-    run = again.finish()
-    assert [case.id for case in run.cases] == ["q1", "q2"]
-    assert read_run("latest", tmp_path) == run
-    assert {path.name for path in run_folder(tmp_path, run.name).iterdir()} == {RECORD, CASES}
-    assert not Journal.begin(tmp_path, record()).cases
-
-
 def run_folder(runs: Path, name: str) -> Path:
     return next(folder for folder, _ in list_runs(runs) if folder.name == name)
 
@@ -46,8 +27,8 @@ def run_folder(runs: Path, name: str) -> Path:
 def test_runs_are_read_by_place_and_by_the_beginning_of_their_id(tmp_path: Path) -> None:
     names = []
     for _ in range(2):
-        journal = Journal.begin(tmp_path, record())
-        journal.add(CASE)
+        journal = Journal(tmp_path, record())
+        journal.cases.append(CASE)
         names.append(journal.finish().name)
     assert [read_run(name, tmp_path).name for name in ("latest~1", "latest", names[0])] == [*names, names[0]]
     for name in ("nowhere", "latest~2", "", names[0][:4]):
@@ -59,9 +40,9 @@ def test_runs_are_read_by_place_and_by_the_beginning_of_their_id(tmp_path: Path)
 
 
 def test_no_file_and_no_report_of_a_run_holds_a_secret_and_duckdb_reads_the_cases(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, record())
-    journal.add(CASE)
-    journal.close_part(PART)
+    journal = Journal(tmp_path, record())
+    journal.cases.append(CASE)
+    journal.parts.append(PART)
     run = journal.finish()
     report = markdown(run)
     assert SECRET not in report
@@ -72,10 +53,10 @@ def test_no_file_and_no_report_of_a_run_holds_a_secret_and_duckdb_reads_the_case
 
 
 def test_a_report_has_targets_measures_and_notes(tmp_path: Path) -> None:
-    journal = Journal.begin(tmp_path, record())
+    journal = Journal(tmp_path, record())
     for number, value in enumerate((0.5, 0.7)):
-        journal.add(replace(CASE, id=f"q{number}", values={"recall@10": value}, took_ms=12.0, tokens=8))
-    journal.close_part(replace(PART, floor=0.5, goal=0.9, p50_limit_ms=10))
+        journal.cases.append(replace(CASE, id=f"q{number}", values={"recall@10": value}, took_ms=12.0, tokens=8))
+    journal.parts.append(replace(PART, floor=0.5, goal=0.9, p50_limit_ms=10))
     report = markdown(journal.finish())
     (target,) = [line for line in report.splitlines() if line.startswith("| talks")]
     cells = [cell.strip() for cell in target.strip("|").split("|")]

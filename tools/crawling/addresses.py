@@ -50,7 +50,6 @@ def origin(address: str) -> tuple[str, str | None, int]:
 
 
 def is_page(address: str) -> bool:
-    """Return False where the suffix says that no text is there."""
     return _FILES.search(urlsplit(address).path) is None
 
 

@@ -1,11 +1,14 @@
 """The jobs that crawl a source: each writes with the present rights of whoever asked for it."""
 
 import hashlib
+import html
+import re
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_network
+from itertools import islice
 from typing import Annotated, NamedTuple
 from urllib.parse import urlsplit
 
@@ -19,7 +22,6 @@ from stores.records import Document, Entity, JsonObject
 from tools.crawling.addresses import is_page, is_wanted, origin, page_address
 from tools.crawling.apart import read_apart
 from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
-from tools.crawling.sitemaps import pages_of
 from tools.crawling.texts import PageText, Unreadable
 from tools.entities.documents import OPERATIONS as INGESTION
 from tools.entities.documents import DocumentText, IngestRequest, Page, Url, prepared, write_documents
@@ -40,6 +42,12 @@ VALIDATORS = ("etag", "modified")
 MOST_SEEN = 50_000
 """Addresses that are kept in memory."""
 COUNTED = ("pages", "new", "changed", "unchanged", "removed", "unread", "credentials")
+SITEMAPS = 50
+"""Files of an index that are read."""
+MOST_NAMED = 50_000
+"""Addresses of one file, as the protocol allows."""
+# No part can match where another one does: the time is linear.
+_PLACE = re.compile(r"<loc>([^<>]{0,3000})(?:<!\[CDATA\[([^<>\]]{1,3000})\]\]>)?")
 NAMED = 100
 """Pages that could not be read and are named in the result."""
 
@@ -59,7 +67,6 @@ class CrawlSettings(Request):
 
     @property
     def stamp(self) -> str:
-        """Digits that differ for other settings."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
 
     @classmethod
@@ -73,7 +80,6 @@ class CrawlSettings(Request):
 
 
 async def crawl(host: JobHost, running: RunningJob) -> JsonObject:
-    """Read a source's pages and write those that are new or changed."""
     source = await in_thread(_source_of, host, running)
     settings = CrawlSettings.of(source)
     documents = await in_thread(host.ledger.records.documents, source.organization_id, source.id)
@@ -157,7 +163,7 @@ class _Crawl:
 
     async def _begin(self) -> deque[_Visit]:
         if self.settings.is_sitemap:
-            named = await pages_of(self.site, MOST_SEEN)
+            named = await _named_pages(self.site, MOST_SEEN)
             self.found.extend(_Visit(each, 0) for each in named if self._is_wanted(each))
         else:
             self.found.append(_Visit(self.site.start, 0))
@@ -263,6 +269,35 @@ class _Crawl:
             with _writing(self.host, self.running) as (tx, _):
                 for each in stale:
                     tx.records.change_document(replace(each, fetched=self.fetched[each.url]))
+
+
+async def _named_pages(site: Site, limit: int) -> list[str]:
+    # No XML parser reads it, so nothing in it is expanded.
+    found: dict[str, None] = {}
+    waiting, seen = deque([site.start]), {site.start}
+    read = 0
+    while waiting and read < SITEMAPS and len(found) < limit:
+        address = waiting.popleft()
+        read += 1
+        try:
+            text = (await site.get(address)).data.decode("utf-8", "replace")
+        except Unreadable as error:
+            if address == site.start:
+                raise InvalidRequest(f"The sitemap {address} {error}.") from None
+            continue
+        here = await in_thread(_named, site, address, text)
+        if "<sitemapindex" in text[:5000]:
+            waiting += [each for each in here if each not in seen]
+            seen.update(here)
+        else:
+            found |= dict.fromkeys(here)
+    return [*found][:limit]
+
+
+def _named(site: Site, address: str, text: str) -> list[str]:
+    links = (html.unescape(each[2] or each[1]).strip() for each in islice(_PLACE.finditer(text), MOST_NAMED))
+    found = (page_address(address, link) for link in links if link)
+    return [each for each in found if each is not None and origin(each) == origin(site.start)]
 
 
 def _depth(document: Document) -> int:

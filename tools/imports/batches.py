@@ -37,7 +37,6 @@ class Batch:
             self.relations.append(without_none(asdict(item) | {"origin": None}))
 
     def body(self) -> JsonObject:
-        """Return it as the body of a request."""
         lists: JsonObject = {"records": [*self.records], "relations": [*self.relations], "skipped": [*self.skipped]}
         return lists | {"checkpoint": self.checkpoint}
 

@@ -105,7 +105,6 @@ def record_id(target: SourceImport, key: str) -> str:
 
 
 def _groups(records: Sequence[RecordToImport], most: int) -> Iterator[list[RecordToImport]]:
-    """Part records so that none has the key of another one of its group."""
     group: dict[str, RecordToImport] = {}
     for each in records:
         if each.key in group or len(group) == most:
@@ -129,8 +128,6 @@ class _GivenIds(NeighbouringIds):
 
 @dataclass(slots=True)
 class _Writing:
-    """Writes the parts of one request, and counts them."""
-
     tx: Transaction
     call: Call
     target: SourceImport
@@ -142,7 +139,6 @@ class _Writing:
     lists: defaultdict[str, list[object]] = field(default_factory=lambda: defaultdict(list))
 
     def counted(self) -> SourceImport:
-        """Return the import with the counts of this request."""
         before = cast("dict[str, int]", self.target.progress)
         progress: JsonObject = {name: value + self.counts[name] for name, value in before.items()}
         told = cast("dict[str, list[object]]", self.target.listed)
@@ -170,7 +166,6 @@ class _Writing:
             self.tell("raw_memory_count", "raw_memory_ids", record_id)
 
     def keep(self, group: Sequence[RecordToImport]) -> None:
-        """Store records with different keys."""
         ids = [record_id(self.target, each.key) for each in group]
         there, memories = self.tx.records.entities(ids), self.tx.memories.by_ids(ids)
         new = list[tuple[RecordToImport, EntityDraft, Capture | EntityFields]]()
@@ -305,7 +300,6 @@ class _Writing:
         return [self._mapped(each, inner) for inner in value] if isinstance(value, list) else value
 
     def _take_back(self, drafts: Sequence[tuple[EntityDraft, ExportedChunk | None]]) -> None:
-        """Store exported entities, whose relations and workflow come with the export."""
         plain: JsonObject = {"mode": "async"}
         for entity in self.tx.records.create_entities([(draft, plain) for draft, place in drafts if place is None]):
             require_entry(self.call.caller, entity)

@@ -10,9 +10,8 @@ from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.own import own_words
 from cli.release_notes.analysis.wording import role
 from cli.release_notes.facts import Change, ChangeKind, FactsRequest, Progress, ReleaseFacts
-from cli.release_notes.people import contributors
 from cli.release_notes.project import project_name, raised_needs, read_manifests, remote_of, version_of
-from cli.release_notes.repository import opened, range_between, resolve
+from cli.release_notes.repository import contributors, opened, range_between, resolve
 from cli.release_notes.web import web_address
 
 _ORDER: tuple[ChangeKind, ...] = (
@@ -39,10 +38,6 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         changes = told(changes, own, writers)
         before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
         changes += list(_read_off(raised_needs(before, manifests), entries, changes))
-        if request.interfaces:
-            from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
-
-            changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
         remote = remote_of(request, repository)
         progress("Ranking changes", f"{len(changes):,}")
         return ReleaseFacts(

@@ -145,7 +145,6 @@ MOST_COMMITS = 60
 
 
 def change_of(message: Change, entries: Sequence[Entry]) -> Change:
-    """Make a change of a message and its commits, the most telling commit first."""
     paths = tuple(dict.fromkeys(path for entry in entries for path in entry.commit.paths))
     roles = {role(path) for path in paths}
     aside = bool(roles) and not roles & {"source", "manifest", "other"}
@@ -195,7 +194,6 @@ def _kind(message: Change, roles: AbstractSet[str], *, aside: bool) -> ChangeKin
 
 
 def changes_of(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], undoing: AbstractSet[str]) -> list[Change]:
-    """Return the changes of the commits that were not reverted, newest first."""
     pulls, numbers, spoken_for = _pulls(alive, merged)
     found: list[Change] = []
     for entry in alive:

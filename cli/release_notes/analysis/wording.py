@@ -40,7 +40,6 @@ def role(path: str) -> Role:
 
 
 def is_for_users(path: str) -> bool:
-    """Return whether a file is the changelog or the documentation that users read."""
     return role(path) == "changelog" or (role(path) == "documentation" and not _CONTRIBUTORS.search(path))
 
 

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from markdown_it import MarkdownIt
 
 from cli.release_notes.facts import Change, ChangeKind, Manifest, ReleaseFacts
-from cli.release_notes.focus import read_focus
-from cli.release_notes.notes import write_notes
+from cli.release_notes.notes import read_focus, write_notes
 from cli.release_notes.presets import PRESETS, PresetName
 from tests.cli.release_notes.looms import facts
 from tests.tools.text.test_inline import HOSTILE
@@ -96,7 +95,7 @@ def test_hostile_text_adds_no_heading_link_html_or_control_character(
         changes=(bad, *others),
         known_issues=(bad,),
         manifests=(Manifest(name, "npm", text, needs=more), Manifest("x", "pip", name, version=text)),
-        contributors=tuple(replace(each, person=replace(each.person, name=name)) for each in facts().contributors),
+        contributors=tuple((replace(each, name=name), count) for each, count in facts().contributors),
         project_name=name,
         older=replace(facts().older, ref=name),
         version=text,

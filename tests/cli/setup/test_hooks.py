@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.setup.clients import HERE
+from cli.setup.command import HERE
 from tests.cli.client.conftest import Shell, place, server
 from tools.runtime.version import VERSION
 

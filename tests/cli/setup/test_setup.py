@@ -12,7 +12,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from cli.setup.clients import CLIENTS, path_of
+from cli.setup.command import CLIENTS, path_of
 
 COMMENTED = """\
 // by hand

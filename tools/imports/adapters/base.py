@@ -118,7 +118,6 @@ class Thread:
 
 
 def beginning(pattern: bytes, name: str = "") -> Find:
-    """Find files by their name and their first bytes."""
     head, path = re.compile(pattern, re.DOTALL), re.compile(name, re.IGNORECASE)
 
     def holds(file: SourceFile) -> bool:
@@ -189,7 +188,6 @@ def json_object(data: object) -> Object:
 
 
 def json_lines(file: SourceFile) -> Iterator[tuple[Origin, Object] | SkippedRecord]:
-    """Read one JSON object a line."""
     with file.open() as stream:
         for number, begin, end, data in lines(stream):
             origin = Origin(file.name, number, begin, end)

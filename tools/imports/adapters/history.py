@@ -17,7 +17,6 @@ _ERRORS = (pygit2.GitError, KeyError, ValueError, OSError)
 
 
 def history(file: SourceFile) -> Iterator[Item]:
-    """Yield one episode for each commit, oldest first."""
     origin = Origin(file.name)
     try:
         repository = pygit2.Repository(str(file.path))

@@ -157,7 +157,6 @@ def _body(message: Message) -> tuple[str, list[str]]:
 
 
 def _shown(html: str) -> str:
-    """Return the text of HTML, in linear time."""
     found: list[str] = []
     end = ""
     for piece in _TOKEN.split(html):

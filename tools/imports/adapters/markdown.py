@@ -96,7 +96,6 @@ def _text(file: SourceFile, most: int = LINE_BYTES) -> str:
 
 
 def _front(text: str) -> tuple[JsonObject, str]:
-    """Return the flat fields of the front matter, and what follows it."""
     match = _FRONT.match(text)
     fields: JsonObject = {}
     name = ""

@@ -43,7 +43,6 @@ def moment(value: object) -> str | None:
 
 
 def at(value: object, *path: str) -> Any:
-    """Return what lies at a path of nested objects; None if one is missing."""
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
