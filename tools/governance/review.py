@@ -119,21 +119,21 @@ def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue
             items += [_item(kind, each.memory) for each in listed]
             total += found
     if request.kind in (None, "secret"):
-        secrets = [_secret(each) for each in found_secrets(app, caller).values()]
+        secrets = [
+            ReviewItem.of(
+                record, kind="secret", title="", content="", reason="; ".join(places), created_at=record.updated_at
+            )
+            for record, _, places in found_secrets(app, caller).values()
+        ]
         items += sorted(secrets, key=attrgetter("created_at"), reverse=True)[: request.limit]
         total += len(secrets)
     return ReviewQueue(items=sorted(items, key=attrgetter("created_at"), reverse=True), total=total)
 
 
-def _secret(found: FoundSecret) -> ReviewItem:
-    record, reason = found.record, "; ".join(found.places)
-    return ReviewItem.of(record, kind="secret", title="", content="", reason=reason, created_at=record.updated_at)
-
-
 def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
-    last, proposed = Lifecycle.of(memory).last, (memory.capture.candidate or {}).get("kind")
+    proposed = (memory.capture.candidate or {}).get("kind")
     reason = proposed if isinstance(proposed, str) else None
-    if last is not None:
+    for last in Lifecycle.of(memory).steps[-1:]:
         reason = last.action if last.reason is None else f"{last.action}: {redacted(last.reason)[0]}"
     title, content = (redacted(each)[0] for each in (memory.entity.name, memory.entity.content))
     return ReviewItem.of(
