@@ -14,7 +14,7 @@ from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
+from tools.frame.operation import WRITERS, Call, Operation, Route, writing
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
     RULES,
@@ -312,11 +312,10 @@ OPERATIONS = (
         role_refusal=INSUFFICIENT,
         route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)),
     ),
-    mutation(
+    writing(
         correct_memory,
         Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
-        roles=WRITERS,
+        *("raw_capture_changed", "entity_updated", "entity_deleted"),
         role_refusal=INSUFFICIENT,
-        events=("raw_capture_changed", "entity_updated", "entity_deleted"),
     ),
 )

@@ -18,7 +18,7 @@ from tools.app import App
 from tools.entities.change import DeleteEntityRequest, UpdateEntityRequest, erase, revise
 from tools.frame.audit_entries import FOUND, KEPT, REVIEW, remember_entry, secrets_entries
 from tools.frame.json_values import texts_in
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, writing
 from tools.frame.screening import credentials_in
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
 from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
@@ -282,10 +282,9 @@ _PATH = "/api/memory/review"
 
 OPERATIONS = (
     Operation(list_review, route=Route("GET", _PATH, tag="memory")),
-    mutation(
+    writing(
         decide_review,
         Route("POST", _PATH + "/{item_id}", tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed", "entity_created", "entity_updated", "entity_deleted"),
+        *("raw_capture_changed", "entity_created", "entity_updated", "entity_deleted"),
     ),
 )

@@ -14,7 +14,7 @@ from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, writing
 from tools.governance.lifecycle import Lifecycle
 from tools.memory.memories import memory_draft
 from tools.records.entity_models import EntityId, MutationReceipt
@@ -270,10 +270,5 @@ OPERATIONS = (
     Operation(
         preview_share, roles=WRITERS, route=Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,))
     ),
-    mutation(
-        share_memories,
-        Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed",),
-    ),
+    writing(share_memories, Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)), "raw_capture_changed"),
 )

@@ -1,6 +1,7 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -137,7 +138,7 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
 def _permit(call: Call) -> Permit:
     def check(actor: Role, _before: Role | None) -> None:
         if actor not in ADMINS:
-            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
+            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
 
     return permit(call, check)
 
@@ -257,13 +258,8 @@ async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceM
             tuple(dict.fromkeys(request.permissions)),
             _instant(request.expires_at),
         )
-        details: JsonObject = {
-            "principal_type": draft.principal_type,
-            "principal_id": draft.principal_id,
-            "role": draft.role,
-            "permissions": list(draft.permissions),
-            "expires_at": None if draft.expires_at is None else draft.expires_at.isoformat(),
-        }
+        until = None if draft.expires_at is None else draft.expires_at.isoformat()
+        details = asdict(draft) | {"permissions": list(draft.permissions), "expires_at": until}
         audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
         which = (space.organization_id, space.id)
         return app.ledger.spaces.put_member(*which, draft, call.caller.user_id, audit=audit, permit=_permit(call))

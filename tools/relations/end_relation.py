@@ -10,7 +10,7 @@ from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.dates import optional_moment
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
+from tools.frame.operation import SYNCED, Call, Request, Route, Tool, writing
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts, refuse_cycles
 from tools.records.storing import until_visible
@@ -95,16 +95,9 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         end_relation,
-        Route(
-            "POST",
-            "/api/relations/{relation_id}/invalidate",
-            query=frozenset({"sync"}),
-            tag="relations",
-            errors=REFUSALS,
-        ),
-        roles=WRITERS,
-        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
+        Route("POST", "/api/relations/{relation_id}/invalidate", query=SYNCED, tag="relations", errors=REFUSALS),
+        tool=Tool("End a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
     ),
 )

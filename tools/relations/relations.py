@@ -17,7 +17,7 @@ from tools.app import App
 from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson, without_none
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, Tool, mutation
+from tools.frame.operation import SYNCED, Call, Filters, Operation, Request, Result, Route, Tool, writing
 from tools.records.containment import stating_field
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
@@ -127,9 +127,8 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     """
     (one,), ends, sequence = await in_thread(_write, app, call, [request])
     named = NamedRelation(one.relation, ends[one.relation.source_id].name, ends[one.relation.target_id].name)
-    view = relation_view(named, app.clock())
     return RelationWritten(
-        **dict(view),
+        **dict(relation_view(named, app.clock())),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
         background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
@@ -279,16 +278,13 @@ def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationRece
 REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
-    mutation(
+    writing(
         add_relation,
-        Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
-        roles=WRITERS,
-        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
+        Route("POST", "/api/relations", status=201, query=SYNCED, tag="relations", errors=REFUSALS),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
     ),
-    mutation(
-        bulk_relations,
-        Route("POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
-        roles=WRITERS,
+    writing(
+        bulk_relations, Route("POST", "/api/relations/bulk", status=201, query=SYNCED, tag="relations", errors=REFUSALS)
     ),
     Operation(
         list_relations,

@@ -12,7 +12,7 @@ from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.crawling import operations as crawling
-from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
+from tools.frame.operation import Call, Request, Result, Run, Tool, perform, writing
 from tools.frame.parsing import parse
 from tools.governance import review
 from tools.governance.corrections import correct_memory
@@ -20,7 +20,7 @@ from tools.governance.lifecycle import CorrectionRequest, CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.projects import ProjectNames
 from tools.runtime.threads import in_thread
-from tools.work import moves, notes, planning, tasks
+from tools.work import notes, planning, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice
 from tools.work.work_changes import WorkDone
@@ -39,18 +39,18 @@ class Action:
 
 
 ACTIONS: Mapping[str, Action] = {
-    "start_task": Action(moves.StartTaskRequest, "task_id", moves.start_task),
-    "block_task": Action(moves.BlockTaskRequest, "task_id", moves.block_task),
-    "unblock_task": Action(moves.UnblockTaskRequest, "task_id", moves.unblock_task),
-    "submit_review": Action(moves.SubmitReviewRequest, "task_id", moves.submit_review),
-    "complete_task": Action(moves.CompleteTaskRequest, "task_id", moves.complete_task),
-    "archive_task": Action(moves.ArchiveTaskRequest, "task_id", moves.archive_task),
+    "start_task": Action(tasks.StartTaskRequest, "task_id", tasks.start_task),
+    "block_task": Action(tasks.BlockTaskRequest, "task_id", tasks.block_task),
+    "unblock_task": Action(tasks.UnblockTaskRequest, "task_id", tasks.unblock_task),
+    "submit_review": Action(tasks.SubmitReviewRequest, "task_id", tasks.submit_review),
+    "complete_task": Action(tasks.CompleteTaskRequest, "task_id", tasks.complete_task),
+    "archive_task": Action(tasks.ArchiveTaskRequest, "task_id", tasks.archive_task),
     "update_task": Action(tasks.UpdateTaskRequest, "task_id", tasks.update_task),
     "add_note": Action(notes.AddNoteRequest, "task_id", notes.add_note),
-    "start_epic": Action(moves.StartEpicRequest, "epic_id", moves.start_epic),
-    "complete_epic": Action(moves.CompleteEpicRequest, "epic_id", moves.complete_epic),
-    "archive_epic": Action(moves.ArchiveEpicRequest, "epic_id", moves.archive_epic),
-    "update_epic": Action(moves.UpdateEpicRequest, "epic_id", moves.update_epic),
+    "start_epic": Action(tasks.StartEpicRequest, "epic_id", tasks.start_epic),
+    "complete_epic": Action(tasks.CompleteEpicRequest, "epic_id", tasks.complete_epic),
+    "archive_epic": Action(tasks.ArchiveEpicRequest, "epic_id", tasks.archive_epic),
+    "update_epic": Action(tasks.UpdateEpicRequest, "epic_id", tasks.update_epic),
     "estimate": Action(planning.EstimateRequest, "task_id", planning.estimate),
     "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
     "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
@@ -179,10 +179,10 @@ def _misused(field: str, message: str, expected: str) -> ValidationFailed:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         manage,
-        roles=WRITERS,
+        None,
+        *("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
         tool=Tool("Work on tasks and epics", read_only=False, omit_result=frozenset({"timestamp"})),
-        events=("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
     ),
 )
