@@ -7,7 +7,6 @@ from pydantic import Field, JsonValue
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
-from tools.frame.json_values import without_none
 from tools.frame.operation import SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.records.entity_models import (
     BULK_LIMIT,
@@ -36,8 +35,6 @@ from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
 from tools.search.rehearsal import ProbeRehearsal, rehearsed
 from tools.search.similar import THRESHOLD, Similar, similar
-
-TECHNOLOGIES = {"project": "tech_stack"}
 
 
 class CreateEntityRequest(EntityFields):
@@ -181,28 +178,16 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
 
 def _added_fields(request: AddRequest) -> EntityFields:
     metadata: JsonObject = dict(request.metadata or {})
-    given: JsonObject = {
-        "project_id": request.project,
-        "priority": request.priority,
-        "assignees": list(request.assignees) if request.assignees else None,
-        "due_date": request.due_date,
-        TECHNOLOGIES.get(request.entity_type, "technologies"): list(request.technologies or ()) or None,
-        "repository_url": request.repository_url,
-    }
-    metadata |= without_none(given)
+    given = request.model_dump(include={"priority", "assignees", "due_date", "repository_url"})
+    technologies = "tech_stack" if request.entity_type == "project" else "technologies"
+    given |= {"project_id": request.project, technologies: request.technologies}
+    metadata |= {name: value for name, value in given.items() if value not in (None, [])}
     if request.entity_type in WORK and request.depends_on:
         metadata["depends_on"] = list[JsonValue](request.depends_on)
     depends = [f"depends_on:{each}" for each in request.depends_on or () if request.entity_type not in WORK]
-    return EntityFields(
-        name=request.title,
-        content=request.content,
-        entity_type=request.entity_type,
-        category=request.category,
-        languages=request.languages,
-        tags=request.tags,
-        metadata=metadata,
-        related_to=[*(request.related_to or ()), *depends],
-    )
+    same = request.model_dump(include={"content", "entity_type", "category", "languages", "tags"})
+    related_to = [*(request.related_to or ()), *depends]
+    return EntityFields(name=request.title, metadata=metadata, related_to=related_to, **same)
 
 
 OPERATIONS = (

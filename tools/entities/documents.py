@@ -19,7 +19,7 @@ from tools.entities.entities import readable
 from tools.frame.operation import SYNCED, Call, Request, Result, Route, writing
 from tools.records.containment import contain
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
 from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread
@@ -186,7 +186,7 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
     caller = call.caller
     place = writable_visibility(caller, None, request.project)
     if request.project is not None:
-        require_live_project(app, caller.organization_id, request.project)
+        require_live(request.project, app.ledger.records.entity(caller.organization_id, request.project))
     urls = {*(request.only_urls or ())}
     pages = [prepared(document) for document in {document.url: document for document in request.documents}.values()]
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:

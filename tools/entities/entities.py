@@ -77,13 +77,8 @@ def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityP
         offset=(request.page - 1) * request.page_size,
     )
     entities, total = app.ledger.records.list_entities(call.caller.organization_id, query)
-    return EntityPage(
-        entities=_views(app, call.caller, entities),
-        total=total,
-        page=request.page,
-        page_size=request.page_size,
-        has_more=request.page * request.page_size < total,
-    )
+    has_more = request.page * request.page_size < total
+    return EntityPage.of(request, entities=_views(app, call.caller, entities), total=total, has_more=has_more)
 
 
 def chunk_metadata(place: ChunkPlace) -> JsonObject:

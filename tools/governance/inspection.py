@@ -37,6 +37,7 @@ PREFIX = "memory."
 SHOWN_IDS = 100
 _APART = ("memory_scope", "scope_key", "project_id", "source_surface", "source_ids", "derived_ids")
 _POLICY = ("policy_allowed", "policy_reason")
+_TEXTS = (*_APART[:4], "policy_reason")
 
 
 class MemoryAuditRequest(Filters, extra="forbid"):
@@ -119,7 +120,7 @@ def event_view(entry: AuditEntry) -> MemoryEvent:
         organization_id=draft.organization_id,
         user_id=draft.actor_id,
         action=draft.action,
-        **{name: _text(draft.details.get(name)) for name in (*_APART[:4], "policy_reason")},
+        **{name: said if isinstance(said := draft.details.get(name), str) else None for name in _TEXTS},
         source_ids=sources[:SHOWN_IDS],
         source_ids_truncated=len(sources) > SHOWN_IDS,
         derived_ids=derived[:SHOWN_IDS],
@@ -128,10 +129,6 @@ def event_view(entry: AuditEntry) -> MemoryEvent:
         details={name: value for name, value in draft.details.items() if name not in (*_APART, *_POLICY)},
         created_at=entry.created_at,
     )
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
 
 
 EVENTS = 20

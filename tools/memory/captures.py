@@ -93,10 +93,7 @@ def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> Captu
     """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        memory = present_capture(tx, caller, request.capture_id)
-        require_reviewer(caller, memory)
-        settle(tx, memory, request.review_state)
-        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
+        settle_by_hand(app, call, tx, request.capture_id, request.review_state)
     view = _read(app, caller, request.capture_id)
     return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
@@ -105,16 +102,12 @@ def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
     """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        memory = present_capture(tx, caller, request.capture_id)
+        memory = _readable(caller, request.capture_id, tx.memories.memory(request.capture_id))
         require_erasable_memory(caller, memory.entity)
         erase_made(tx, memory.entity)
         tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
         tx.records.delete_entity(memory.entity.id)
     return Nothing()
-
-
-def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    return _readable(caller, capture_id, tx.memories.memory(capture_id))
 
 
 def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> RawMemory:
@@ -124,12 +117,18 @@ def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> R
     return memory
 
 
-def require_reviewer(caller: Principal, memory: RawMemory) -> None:
+def settle_by_hand(app: App, call: Call, tx: Transaction, capture_id: str, state: ReviewState) -> RawMemory:
+    """Settle a raw memory as the caller says, with an entry in the audit log."""
+    caller = call.caller
+    memory = _readable(caller, capture_id, tx.memories.memory(capture_id))
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",
             remediation="Ask a maintainer of the project to make you a contributor.",
         )
+    settle(tx, memory, state)
+    tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
+    return memory
 
 
 def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:

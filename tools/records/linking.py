@@ -68,8 +68,21 @@ def record(
         target = require_target(caller, targets.get(link.target_id), link.target_id, link.field, link.types)
         _require_linkable(caller, link.name, link.source.memory_scope, target)
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
+    drafts = [
+        RelationDraft(
+            name=link.name,
+            source_id=link.source.id,
+            target_id=link.target_id,
+            fact=link.fact or "",
+            visibility=between(link.source.visibility, targets[link.target_id].visibility),
+            valid_at=link.valid_at,
+            invalid_at=link.invalid_at,
+            provenance={"from": link.field} if link.provenance is None else link.provenance,
+        )
+        for link in links
+    ]
     recorded = tx.relations.record_relations(
-        [_draft(link, targets[link.target_id]) for link in links],
+        drafts,
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
         may_end=may_end_facts(tx, caller),
     )
@@ -140,19 +153,6 @@ def require_target(
         f"{field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {expected}.",
         remediation="List the records of that type and use one of their ids.",
         details={"field": f"body.{field}", "expected": expected, "actual": found.entity_type},
-    )
-
-
-def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
-    return RelationDraft(
-        name=link.name,
-        source_id=link.source.id,
-        target_id=target.id,
-        fact=link.fact or "",
-        visibility=between(link.source.visibility, target.visibility),
-        valid_at=link.valid_at,
-        invalid_at=link.invalid_at,
-        provenance={"from": link.field} if link.provenance is None else link.provenance,
     )
 
 

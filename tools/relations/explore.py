@@ -21,6 +21,8 @@ from tools.records.references import without_hidden
 from tools.relations.relations import RelationName
 
 WALK_LIMIT = 1000
+SAME = ("category", "epic", "no_epic", "complexity", "feature", "include_archived")
+"""Filters that the ledger has under the same names."""
 WIDE = 5
 """Factor on the limit of a walk whose filters drop some entities."""
 
@@ -139,13 +141,8 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
         # A tag may hold a comma.
         tags=tuple({*split_list(request.tags), *([request.tags] if request.tags else [])}),
         languages=(request.language,) if request.language else (),
-        category=request.category,
         project_ids=(*(request.project_ids or ()), *((request.project,) if request.project else ())),
-        epic=request.epic,
-        no_epic=request.no_epic,
-        complexity=request.complexity,
-        feature=request.feature,
-        include_archived=request.include_archived,
+        **{name: getattr(request, name) for name in SAME},
     )
 
 
