@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from cli.refusals import guarded, settings_of
+from cli.serving import guarded, settings_of
 from stores.backup import EXPOSURES, LEDGER, Manifest, unpack, write_backup
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, sync_folder

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import platformdirs
 import typer
 
-from cli.refusals import guarded
+from cli.serving import guarded
 from cli.setup.command import SET_UP, setups
 from stores.embedding.session import BuiltinEmbedder
 from stores.embedding.shipped import SHA256, shipped_file

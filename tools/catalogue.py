@@ -30,11 +30,11 @@ from tools.relations import end_relation, explore, neighbors, relations, tempora
 from tools.runtime import logs
 from tools.search import citations, search
 from tools.synthesis import operations as synthesis
-from tools.work import manage, moves, notes, project_metrics, tasks
+from tools.work import manage, notes, project_metrics, tasks
 
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
-    context, citations, create, entities, change, tasks, moves, notes, manage, explore, neighbors,
+    context, citations, create, entities, change, tasks, notes, manage, explore, neighbors,
     slices, project_metrics, relations, end_relation, temporal, documents, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, review, spaces, access_preview, imports, exporting, status, logs,

@@ -145,10 +145,10 @@ def choose_model(
         complaint = f"ENGRAIN_LLM_TIMEOUT_S={environment.timeout_s} is no number of seconds."
         timeout_s = _valid(PositiveFloat, environment.timeout_s, complaint)
     if base_url is not None:
-        from tools.runtime.settings_checks import ModelAddress  # noqa: PLC0415 - only with a server of one's own
+        from tools.runtime.settings_checks import PublicAddress  # noqa: PLC0415 - only with a server of one's own
 
         complaint = "The language model's address must be an http or https URL of scheme, host, port and path."
-        _valid(ModelAddress, base_url, complaint)
+        _valid(PublicAddress, base_url, complaint)
     key = _key(provider, environment, base_url, own=ours in about)
     tokens = OTHER_SERVER_TOKENS if base_url and provider != "ollama" else CONTEXT_TOKENS[provider]
     tokens = _first(about, "context_tokens", tokens)

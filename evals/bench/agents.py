@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from evals.bench.figures import Figure, Target
-from evals.bench.measurement import Measurement
-from evals.machine import resident_mb
-from evals.timing import spread
+from evals.bench.measurement import Figure, Measurement, Target
+from evals.machine import resident_mb, spread
 from stores.errors import Unavailable
 from stores.folder import holder
 from stores.records import JsonObject

@@ -25,7 +25,7 @@ from tools.frame.operation import Tool as ToolEntry
 from tools.frame.parsing import parse
 from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
-from tools.memory.remember_models import RememberRequest
+from tools.memory.remember import RememberRequest
 from tools.retrieval.plan import AGENTS_SCORE
 from tools.runtime.version import VERSION
 

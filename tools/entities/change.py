@@ -27,7 +27,7 @@ from tools.app import App
 from tools.entities.entities import entities_made, entity_views
 from tools.experience.keeping import erase_made
 from tools.frame.audit_entries import DELETE, remember_entry
-from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
+from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.packs.facets import GONE
 from tools.records.containment import contain, keep_hidden
 from tools.records.derivation import REMEMBERED, require_no_wider
@@ -40,31 +40,10 @@ from tools.records.workflow import checked_workflow, moved, update_epics, workfl
 from tools.runtime.threads import in_thread
 
 
-def cascade(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
-    """Cascade a stored change to the chunks, notes and relations of a record."""
-    if before.visibility != after.visibility:
-        tx.relations.follow_visibility(before, after, left=_without_right(tx, caller, after))
-    if after.entity_type == "source":
-        _carry_to_chunks(tx, before, after)
-    elif after.entity_type in ("task", "epic"):
-        _carry_beside(tx, caller, before, after)
-
-
-def cascade_delete(tx: Transaction, caller: Principal, entity: Entity) -> None:
-    if entity.entity_type == "task":
-        for note in tx.records.notes_about(entity.id):
-            if _is_beside(caller, note, entity):
-                tx.records.delete_entity(note.id)
-
-
 def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
-    return (
-        record.metadata.get(f"{work.entity_type}_id") == work.id
-        and record.visibility == work.visibility
-        and (
-            record.project_id is None or record.project_id == work.project_id or caller.may_write_in(record.project_id)
-        )
-    )
+    is_in_place = record.project_id in (None, work.project_id) or caller.may_write_in(record.project_id or "")
+    is_about = record.metadata.get(f"{work.entity_type}_id") == work.id
+    return is_about and record.visibility == work.visibility and is_in_place
 
 
 def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
@@ -202,7 +181,12 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     grant_project(tx, updated)
     changed = [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
     audit_project(tx, call, "project.update", updated, {"changed": [*changed]})
-    cascade(tx, caller, before, updated)
+    if before.visibility != updated.visibility:
+        tx.relations.follow_visibility(before, updated, left=_without_right(tx, caller, updated))
+    if updated.entity_type == "source":
+        _carry_to_chunks(tx, before, updated)
+    elif updated.entity_type in ("task", "epic"):
+        _carry_beside(tx, caller, before, updated)
     contain(tx, caller, before, updated)
     if updated.source_id is not None:
         tx.records.outdate_document(updated.id)
@@ -321,9 +305,18 @@ def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -
     require_source(caller, entity)
     if entity.source_id is not None:
         tx.records.outdate_document(entity.id)
-    cascade_delete(tx, caller, entity)
+    for note in tx.records.notes_about(entity.id) if entity.entity_type == "task" else ():
+        if _is_beside(caller, note, entity):
+            tx.records.delete_entity(note.id)
     source = erase_made(tx, entity)
-    memories = [*_remembered(tx, caller, entity), *([source] if source and source != entity.id else [])]
+    memories = [
+        memory.entity.id
+        for memory in tx.memories.memories_of(entity.id)
+        if memory.capture.capture_surface == REMEMBERED
+        and may_read_memory(caller, memory.entity.visibility)
+        and may_erase_memory(caller, memory.entity)
+    ]
+    memories += [source] if source and source != entity.id else []
     memories = [] if request.keep_memory else memories
     for memory in tx.memories.by_ids([entity.id, *memories]).values():
         tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
@@ -335,43 +328,17 @@ def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -
     return [entity.id, *memories]
 
 
-def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:
-    return [
-        memory.entity.id
-        for memory in tx.memories.memories_of(entity.id)
-        if memory.capture.capture_surface == REMEMBERED
-        and may_read_memory(caller, memory.entity.visibility)
-        and may_erase_memory(caller, memory.entity)
-    ]
-
-
 OPERATIONS = (
-    mutation(
+    writing(
         update_entity,
-        Route(
-            "PATCH",
-            "/api/entities/{entity_id}",
-            query=frozenset({"sync"}),
-            headers={"if-match": "expected_revision"},
-            errors=(400, 404, 409),
-        ),
-        roles=WRITERS,
-        tool=Tool(
-            "Change an entity", read_only=False, idempotent=True, omit=frozenset({"sync"}), answer=_changed_for_agents
-        ),
-        events=("entity_updated",),
+        Route("PATCH", "/api/entities/{entity_id}", query=SYNCED, headers=IF_MATCH, errors=(400, 404, 409)),
+        "entity_updated",
+        tool=Tool("Change an entity", read_only=False, idempotent=True, omit=SYNCED, answer=_changed_for_agents),
     ),
-    mutation(
+    writing(
         delete_entity,
-        Route(
-            "DELETE",
-            "/api/entities/{entity_id}",
-            status=204,
-            headers={"if-match": "expected_revision"},
-            errors=(404, 409),
-        ),
-        roles=WRITERS,
+        Route("DELETE", "/api/entities/{entity_id}", status=204, headers=IF_MATCH, errors=(404, 409)),
+        "entity_deleted",
         tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
-        events=("entity_deleted",),
     ),
 )

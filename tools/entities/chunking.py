@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 CHUNK_LIMIT = 1600
 
@@ -12,8 +12,7 @@ _FENCE = re.compile(r"\s*(```+|~~~+)")
 _SENTENCE_END = re.compile("(?<=[.!?\u3002\uff01\uff1f])\\s+|\\n+")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A chunk with its heading path."""
 
     content: str
@@ -22,31 +21,24 @@ class Piece:
 
 
 def title_of(text: str) -> str | None:
-    for _, title, _ in _headings(text.splitlines()):
-        return title
-    return None
+    return next((title for _, title, _ in _headings(text.splitlines())), None)
 
 
 def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
     """Split a document at headings, then paragraphs, then sentences, then anywhere."""
-    pieces: list[Piece] = []
-    bare: list[str] = []
+    sections: list[tuple[tuple[str, ...], str]] = []
+    is_bare = False
     for path, lines in _sections(text):
-        body = "\n".join([*bare, *lines]).strip()
-        bare = [body, ""] if body and path and _is_bare(lines) else []
-        if not bare:
-            pieces += _pieces(path, body, limit)
-    return pieces + (_pieces(path, bare[0], limit) if bare else [])
-
-
-def _is_bare(lines: list[str]) -> bool:
-    kept = [line for line in lines if line.strip()]
-    return len(kept) == 1 or (len(kept) == 2 and _is_underlined(kept, 0))
-
-
-def _pieces(path: tuple[str, ...], body: str, limit: int) -> list[Piece]:
+        # A heading without text opens the next chunk.
+        above = [sections.pop()[1], ""] if is_bare else []
+        body = "\n".join([*above, *lines]).strip()
+        kept = [line for line in lines if line.strip()]
+        is_heading = len(kept) == 1 or (len(kept) == 2 and _is_underlined(kept, 0))
+        is_bare = bool(body and path) and is_heading
+        sections.append((path, body))
     return [
         Piece(part, "heading" if path and number == 0 else "paragraph", path)
+        for path, body in sections
         for number, part in enumerate(_parts(body, limit))
     ]
 

@@ -7,8 +7,7 @@ from pydantic import Field, JsonValue
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
-from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, mutation
+from tools.frame.operation import SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.records.entity_models import (
     BULK_LIMIT,
     Assignees,
@@ -35,8 +34,6 @@ from tools.records.receipts import readable_by, receipt
 from tools.records.storing import store, until_visible
 from tools.runtime.threads import in_thread
 from tools.search.similar import THRESHOLD, ProbeRehearsal, Similar, rehearsed, similar
-
-TECHNOLOGIES = {"project": "tech_stack"}
 
 
 class CreateEntityRequest(EntityFields):
@@ -68,12 +65,11 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> C
     require_spans(request.spans, request.content or "")
     if findable := findable_metadata(request.retrieval_keys, request.spans, request.probes):
         request = request.model_copy(update={"metadata": {**(request.metadata or {}), **findable}})
-    created = await store(app, call, [request], sync=sync, deferred=request.defer_embeddings)
-    entity = created.entities[0]
+    (entity,), sequence = await in_thread(store, app, call, [request], sync=sync, deferred=request.defer_embeddings)
     view = (await entity_views(app, call.caller, [entity]))[0]
     extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
     if sync:
-        extra["background_jobs"] = await until_visible(app, call.caller, created.sequence, created.ids)
+        extra["background_jobs"] = await until_visible(app, call.caller, sequence, [entity.id])
         extra["probe_rehearsal"] = await rehearsed(app, call, request.probes or (), entity.id)
     else:
         extra |= {"created_at": None, "updated_at": None}
@@ -102,12 +98,13 @@ class BulkCreated(Result):
 async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
-    created = await store(app, call, request.entities, sync=sync, deferred=request.defer_embeddings)
-    jobs = await until_visible(app, call.caller, created.sequence, created.ids) if sync else None
+    deferred = request.defer_embeddings
+    created, sequence = await in_thread(store, app, call, request.entities, sync=sync, deferred=deferred)
+    jobs = await until_visible(app, call.caller, sequence, [each.id for each in created]) if sync else None
 
     def show() -> BulkCreated:
-        views = [entity_view(entity, timestamps=sync) for entity in created.entities]
-        receipted = receipt(app, call, created.entities)
+        views = [entity_view(entity, timestamps=sync) for entity in created]
+        receipted = receipt(app, call, created)
         return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
 
     # Building 128 views would block the event loop noticeably.
@@ -161,9 +158,8 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
     if request.check_conflicts and not request.skip_conflicts:
         said = f"{request.title}\n{request.content}"
         alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
-    created = await store(app, call, [fields], sync=True, deferred=False)
-    entity = created.entities[0]
-    pending = await until_visible(app, call.caller, created.sequence, created.ids)
+    (entity,), sequence = await in_thread(store, app, call, [fields], sync=True, deferred=False)
+    pending = await until_visible(app, call.caller, sequence, [entity.id])
     view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
         update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     )
@@ -181,47 +177,33 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
 
 def _added_fields(request: AddRequest) -> EntityFields:
     metadata: JsonObject = dict(request.metadata or {})
-    given: JsonObject = {
-        "project_id": request.project,
-        "priority": request.priority,
-        "assignees": list(request.assignees) if request.assignees else None,
-        "due_date": request.due_date,
-        TECHNOLOGIES.get(request.entity_type, "technologies"): list(request.technologies or ()) or None,
-        "repository_url": request.repository_url,
-    }
-    metadata |= without_none(given)
+    given = request.model_dump(include={"priority", "assignees", "due_date", "repository_url"})
+    technologies = "tech_stack" if request.entity_type == "project" else "technologies"
+    given |= {"project_id": request.project, technologies: request.technologies}
+    metadata |= {name: value for name, value in given.items() if value not in (None, [])}
     if request.entity_type in WORK and request.depends_on:
         metadata["depends_on"] = list[JsonValue](request.depends_on)
     depends = [f"depends_on:{each}" for each in request.depends_on or () if request.entity_type not in WORK]
-    return EntityFields(
-        name=request.title,
-        content=request.content,
-        entity_type=request.entity_type,
-        category=request.category,
-        languages=request.languages,
-        tags=request.tags,
-        metadata=metadata,
-        related_to=[*(request.related_to or ()), *depends],
-    )
+    same = request.model_dump(include={"content", "entity_type", "category", "languages", "tags"})
+    related_to = [*(request.related_to or ()), *depends]
+    return EntityFields(name=request.title, metadata=metadata, related_to=related_to, **same)
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         create_entity,
-        Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_pending", "entity_created"),
+        Route("POST", "/api/entities", status=201, query=SYNCED, errors=(400, 404, 409)),
+        *("entity_pending", "entity_created"),
     ),
-    mutation(
+    writing(
         bulk_create_entities,
-        Route("POST", "/api/entities/bulk", status=201, query=frozenset({"sync"}), errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_pending", "entity_created"),
+        Route("POST", "/api/entities/bulk", status=201, query=SYNCED, errors=(400, 404, 409)),
+        *("entity_pending", "entity_created"),
     ),
-    mutation(
+    writing(
         add,
-        roles=WRITERS,
+        None,
+        "entity_created",
         tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity", "success"})),
-        events=("entity_created",),
     ),
 )

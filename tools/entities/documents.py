@@ -3,8 +3,8 @@
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
-from typing import Annotated
+from dataclasses import fields
+from typing import Annotated, NamedTuple
 
 from pydantic import Field, StringConstraints
 
@@ -16,10 +16,10 @@ from stores.records import Chunk, Document, Entity, EntityDraft, JsonObject
 from tools.app import App
 from tools.entities.chunking import Piece, chunks, title_of
 from tools.entities.entities import readable
-from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation
+from tools.frame.operation import SYNCED, Call, Request, Result, Route, writing
 from tools.records.containment import contain
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
 from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread
@@ -43,8 +43,7 @@ class DocumentText(Request):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Document that is ready to be written."""
 
     url: str
@@ -54,8 +53,7 @@ class Page:
     fetched: JsonObject | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """Document that was new or changed."""
 
     document_id: str
@@ -66,11 +64,8 @@ class Written:
 def prepared(document: DocumentText, fetched: JsonObject | None = None) -> Page:
     """Cut a document into chunks; no transaction should wait for that."""
     title = document.title or title_of(document.content) or document.url
-    return Page(document.url, title, digest_of(document), chunks(document.content), fetched)
-
-
-def digest_of(document: DocumentText) -> str:
-    return hashlib.sha256(f"{document.title or ''}\n{document.content}".encode()).hexdigest()
+    digest = hashlib.sha256(f"{document.title or ''}\n{document.content}".encode()).hexdigest()
+    return Page(document.url, title, digest, chunks(document.content), fetched)
 
 
 def source_draft(
@@ -191,7 +186,8 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
     caller = call.caller
     place = writable_visibility(caller, None, request.project)
     if request.project is not None:
-        require_live_project(app, caller.organization_id, request.project)
+        require_live(request.project, app.ledger.records.entity(caller.organization_id, request.project))
+    urls = {*(request.only_urls or ())}
     pages = [prepared(document) for document in {document.url: document for document in request.documents}.values()]
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
         # Read under the organization's lock, so that two ingestions of one address are serialized.
@@ -201,7 +197,8 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
             source = tx.records.create_entity(draft, fields={"mode": "async"})
             contain(tx, caller, None, source)
         written = write_documents(app.ledger, tx, source, pages)
-        gone = [] if request.only_urls is None else _others(app, source, {*request.only_urls})
+        there = [] if request.only_urls is None else app.ledger.records.documents(source.organization_id, source.id)
+        gone = [each.id for each in there if each.url not in urls]
         for document_id in gone:
             tx.records.remove_document(document_id)
     made = Ingested(
@@ -214,11 +211,6 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
         removed=len(gone),
     )
     return made, [source.id, *(chunk for each in written for chunk in each.new_chunks)], tx.sequence
-
-
-def _others(app: App, source: Entity, urls: set[str]) -> list[str]:
-    known = app.ledger.records.documents(source.organization_id, source.id)
-    return [each.id for each in known if each.url not in urls]
 
 
 def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
@@ -244,18 +236,17 @@ def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         ingest_documents,
         Route(
             "POST",
             "/api/ingestion/documents",
             status=201,
-            query=frozenset({"sync"}),
+            query=SYNCED,
             tag="documents",
             body_limit=96 * 1024 * 1024,
             errors=(400, 404, 409, 429),
         ),
-        roles=WRITERS,
-        events=("entity_created",),
+        "entity_created",
     ),
 )

@@ -77,13 +77,8 @@ def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityP
         offset=(request.page - 1) * request.page_size,
     )
     entities, total = app.ledger.records.list_entities(call.caller.organization_id, query)
-    return EntityPage(
-        entities=_views(app, call.caller, entities),
-        total=total,
-        page=request.page,
-        page_size=request.page_size,
-        has_more=request.page * request.page_size < total,
-    )
+    has_more = request.page * request.page_size < total
+    return EntityPage.of(request, entities=_views(app, call.caller, entities), total=total, has_more=has_more)
 
 
 def chunk_metadata(place: ChunkPlace) -> JsonObject:
@@ -138,16 +133,13 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     """Read an entity that the caller may see, with `memories` also raw memories. Blocks."""
     entity = app.ledger.records.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
-        is_memory = entity is not None and may_read_memory(caller, entity.visibility)
-        raise _no_memory(entity_id) if is_memory else no_entity(entity_id)
+        if entity is None or not may_read_memory(caller, entity.visibility):
+            raise no_entity(entity_id)
+        raise NotFound(
+            f"{entity_id} is a raw memory; this takes entities.",
+            remediation="Use the entity made of it, which search and recall name, or `get_entity` to read the memory.",
+        )
     return entity
-
-
-def _no_memory(memory_id: str) -> NotFound:
-    return NotFound(
-        f"{memory_id} is a raw memory; this takes entities.",
-        remediation="Use the entity made of it, which search and recall name, or `get_entity` to read the memory.",
-    )
 
 
 def named(app: App, caller: Principal, given: str) -> Entity:
@@ -157,10 +149,7 @@ def named(app: App, caller: Principal, given: str) -> Entity:
     except NotFound:
         if not _SHORT_ID.fullmatch(given.lower()):
             raise
-    found = _with_prefix(app, caller, given, caller.visible | caller.captures)
-    if len(found) != 1:
-        raise _unresolved(given, found, "entity_id")
-    return found[0]
+    return _resolved(app, caller, given, caller.visible | caller.captures, "entity_id")
 
 
 PART = 20_000
@@ -203,18 +192,6 @@ def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
     return may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
 
 
-def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
-    """Read the revision of an entity or raw memory that was current at a time. Blocks."""
-    readable(app, caller, entity_id, memories=True)
-    entity = app.ledger.records.entity_at(caller.organization_id, entity_id, as_of)
-    if entity is None or not _may_read(caller, entity, memories=True):
-        raise NotFound(
-            f"There was no entity {entity_id} at {as_of.isoformat()}.",
-            remediation="Ask for a later moment, or leave as_of out to read it as it is.",
-        )
-    return entity
-
-
 def no_entity(entity_id: str) -> NotFound:
     return NotFound(f"There is no entity {entity_id}.")
 
@@ -225,20 +202,16 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
         return []
     query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
     relations = [each.then for each in app.ledger.relations.relation_history(organization, query)]
-    ends = [(each, each.target_id if each.source_id == entity_id else each.source_id) for each in relations]
-    ids = [end for _, end in ends]
-    there = (
-        app.ledger.records.entities(organization, ids)
-        if as_of is None
-        else app.ledger.records.entities_at(organization, ids, as_of)
-    )
-    return [
-        RelatedEntity.of(
-            other, relationship=relation.name, direction="outgoing" if relation.source_id == entity_id else "incoming"
-        )
-        for relation, end in ends
-        if (other := there.get(end)) is not None and may_read(caller, other.visibility)
-    ]
+    ids, records = {end for each in relations for end in (each.source_id, each.target_id)}, app.ledger.records
+    there = records.entities(organization, ids) if as_of is None else records.entities_at(organization, ids, as_of)
+    found = []
+    for each in relations:
+        is_outgoing = each.source_id == entity_id
+        other = there.get(each.target_id if is_outgoing else each.source_id)
+        if other is not None and may_read(caller, other.visibility):
+            direction = "outgoing" if is_outgoing else "incoming"
+            found.append(RelatedEntity.of(other, relationship=each.name, direction=direction))
+    return found
 
 
 def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
@@ -250,7 +223,13 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     caller, limit = call.caller, request.related_limit
     entity = named(app, caller, request.entity_id)
     if as_of is not None:
-        entity = readable_then(app, caller, entity.id, as_of)
+        then = app.ledger.records.entity_at(caller.organization_id, entity.id, as_of)
+        if then is None or not _may_read(caller, then, memories=True):
+            raise NotFound(
+                f"There was no entity {entity.id} at {as_of.isoformat()}.",
+                remediation="Ask for a later moment, or leave as_of out to read it as it is.",
+            )
+        entity = then
     (shown,) = _views(app, caller, [entity], as_of)
     view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
     if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
@@ -299,15 +278,10 @@ def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
 
     If several readable ids do, the refusal (409) names them in `details.actual`.
     """
-    found = _with_prefix(app, call.caller, request.prefix, call.caller.readable)
-    match found:
-        case [entity]:
-            return Resolved.of(entity)
-        case several:
-            raise _unresolved(request.prefix, several, "path.prefix")
+    return Resolved.of(_resolved(app, call.caller, request.prefix, call.caller.readable, "path.prefix"))
 
 
-def _with_prefix(app: App, caller: Principal, given: str, visibility: frozenset[str]) -> list[Entity]:
+def _resolved(app: App, caller: Principal, given: str, visibility: frozenset[str], field: str) -> Entity:
     prefix = given.lower()
     prefixes = [prefix]
     if _HEX.fullmatch(prefix):
@@ -315,15 +289,14 @@ def _with_prefix(app: App, caller: Principal, given: str, visibility: frozenset[
     found = app.ledger.records.readable_with_prefix(
         caller.organization_id, prefixes, visibility=visibility, limit=SHOWN + 1
     )
-    return [each for each in found if each.id == prefix] or found
-
-
-def _unresolved(prefix: str, found: list[Entity], field: str) -> NotFound | Conflict:
+    found = [each for each in found if each.id == prefix] or found
+    if len(found) == 1:
+        return found[0]
     if not found:
-        return NotFound(f"There is no record whose id begins with {prefix}.")
+        raise NotFound(f"There is no record whose id begins with {given}.")
     several = f"more than {SHOWN}" if len(found) > SHOWN else str(len(found))
-    return Conflict(
-        f"{prefix} stands for {several} records: {', '.join(each.id for each in found[:SHOWN])}.",
+    raise Conflict(
+        f"{given} stands for {several} records: {', '.join(each.id for each in found[:SHOWN])}.",
         remediation="Send more characters of the id.",
         details={"field": field, "actual": [each.id for each in found[:SHOWN]], "expected": "one record"},
     )

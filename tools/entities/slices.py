@@ -6,7 +6,6 @@ from pydantic import Field
 
 from auth.policy import may_read
 from stores.errors import NotFound
-from stores.records import Entity
 from tools.app import App
 from tools.entities.entities import named, part_of
 from tools.frame.operation import Call, Operation, Request, Result, Tool
@@ -53,7 +52,16 @@ def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
     places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
     place = places.get(entity.id)
     if place is None:
-        return _whole(entity, request)
+        part, length = part_of(entity.content, request.start, request.content_max_chars), len(entity.content)
+        return Slice(
+            entity_id=entity.id,
+            name=entity.name,
+            url=entity.source_file,
+            content=part,
+            pieces=[],
+            truncated=request.start + len(part) < length,
+            content_length=length if len(part) < length else None,
+        )
     index = place.chunk.chunk_index
     around = app.ledger.records.document_chunks(
         caller.organization_id, place.chunk.document_id, max(0, index - request.window), index + request.window
@@ -75,19 +83,6 @@ def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
         content="\n\n".join(piece.content for piece in pieces),
         pieces=pieces,
         truncated=len(pieces) < len(readable_pieces) or used > request.content_max_chars,
-    )
-
-
-def _whole(entity: Entity, request: SliceRequest) -> Slice:
-    part, length = part_of(entity.content, request.start, request.content_max_chars), len(entity.content)
-    return Slice(
-        entity_id=entity.id,
-        name=entity.name,
-        url=entity.source_file,
-        content=part,
-        pieces=[],
-        truncated=request.start + len(part) < length,
-        content_length=length if len(part) < length else None,
     )
 
 

@@ -25,6 +25,8 @@ Method = Literal["GET", "POST", "PATCH", "DELETE"]
 READERS: frozenset[Role] = frozenset({"owner", "admin", "member", "viewer"})
 WRITERS: frozenset[Role] = frozenset({"owner", "admin", "member"})
 OWNERS: frozenset[Role] = frozenset({"owner"})
+SYNCED = frozenset({"sync"})
+IF_MATCH = {"if-match": "expected_revision"}
 
 
 class Request(BaseModel):
@@ -227,6 +229,11 @@ class Operation:
 def mutation(run: Run, route: Route | None = None, **more: Any) -> Operation:
     """Make the entry of a write that accepts an Idempotency-Key; `more` are further fields of it."""
     return Operation(run, route=route, scope="write", mutates=True, **more)
+
+
+def writing(run: Run, route: Route | None = None, *events: str, **more: Any) -> Operation:
+    """Make the entry of a write for members and above that sends events."""
+    return mutation(run, route, roles=WRITERS, events=events, **more)
 
 
 def move(run: Run, route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Operation:

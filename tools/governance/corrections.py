@@ -9,12 +9,12 @@ from auth.memory_policy import WRITE_REASON, may_change_memory, may_inspect_memo
 from auth.policy import ADMINS
 from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, NotFound
-from stores.ledger import AuditDraft, Transaction
+from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.experience.keeping import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
+from tools.frame.operation import WRITERS, Call, Operation, Route, writing
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
     RULES,
@@ -94,7 +94,23 @@ def store_correction(
     done = _planned(tx, call.caller, present_memory(tx, call.caller, request.source_id), request)
     if done.refusal is None and not preview:
         _store(tx, request, done)
-    tx.audit(_entry(app, call, request, done, f"{_audit_action(request)}{'.preview' * preview}"))
+    memory = done.memory.entity
+    details: JsonObject = {
+        "memory_scope": memory.memory_scope,
+        "policy_allowed": done.refusal is None,
+        "policy_reason": done.refusal or WRITE_REASON,
+        "lifecycle_state": done.lifecycle.state,
+    }
+    ids: JsonObject = {
+        "scope_key": memory.scope_key,
+        "project_id": memory.project_id,
+        "source_ids": [memory.id],
+        "derived_ids": [each.before.id for each in done.shown_to(call.caller)],
+        "metadata": request.metadata,
+    }
+    home = app.accounts.home_of(call.caller.user_id)
+    action = f"memory.correction.{request.action}{'.preview' * preview}"
+    tx.audit(memory_entry(home, call, action, memory, details, ids))
     return done
 
 
@@ -186,13 +202,11 @@ def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: Cor
         prior_revision=memory.entity.revision,
         other_id=request.replacement_source_id or request.duplicate_of_source_id,
     )
-    refusal = refusal_of(tx, caller, memory, request)
-    if refusal is not None:
-        return Corrected(memory, memory, lifecycle.after(step), refusal)
     after = lifecycle.after(step)
-    changed = (
-        None if request.action == "delete" else placed(_rewritten(tx, memory, request), withheld=after.is_withheld)
-    )
+    if (refusal := refusal_of(tx, caller, memory, request)) is not None:
+        return Corrected(memory, memory, after, refusal)
+    erased = request.action == "delete"
+    changed = None if erased else placed(_rewritten(tx, memory, request), withheld=after.is_withheld)
     records = resting_on(tx.memories.made_of, memory.entity)
     found = effects(records, memory.entity, changed, tx.records.entities, erases=request.action in ERASING)
     return Corrected(memory, None if changed is None else replace(memory, entity=changed), after, None, found)
@@ -217,20 +231,17 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
     for each in done.effects:
         if each.after is None:
             tx.records.delete_entity(each.before.id)
-            continue
-        replace_record(tx, each.before, each.after)
+        else:
+            _replace(tx, each.before, each.after)
     if request.action in ("restore", "delete"):
         tx.rejections.admit(memory.id)
     if request.action in ERASING:
         tx.jobs.enqueue(erasure_of(done.memory.entity))
     if request.action == "mark_wrong":
         withheld = [each.after for each in done.effects if each.after is not None and is_withheld(each.after)]
-        quoting = [
-            each for each in withheld if len(each.content) >= QUOTE_CHARACTERS and each.content in memory.content
-        ]
-        for record in (memory, *quoting):
-            scope = scope_of_words(record, record.principal_id)
-            tx.rejections.reject(scope, [record.content], memory.id)
+        quoting = (each for each in withheld if len(each.content) >= QUOTE_CHARACTERS)
+        for record in (memory, *(each for each in quoting if each.content in memory.content)):
+            tx.rejections.reject(scope_of_words(record, record.principal_id), [record.content], memory.id)
     if done.after is None:
         erase_made(tx, memory)
         tx.records.delete_entity(memory.id)
@@ -244,6 +255,10 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         tx.records.erase_past(memory.id)
 
 
+def _replace(tx: Transaction, before: Entity, after: Entity) -> None:
+    tx.relations.follow_visibility(before, tx.records.update_entity(before.id, lambda _: after))
+
+
 def _redacted(tx: Transaction, memory: RawMemory) -> dict[str, Any]:
     if erase_made(tx, memory.entity) is not None:
         tx.payloads.replace_texts(memory.entity.id, [tx.payloads.text(memory.entity.id, REVISION) or ""])
@@ -251,38 +266,10 @@ def _redacted(tx: Transaction, memory: RawMemory) -> dict[str, Any]:
     return {"provenance": {}, "source_id": memory.entity.id, "candidate": candidate}
 
 
-def replace_record(tx: Transaction, before: Entity, after: Entity) -> None:
-    """Store the next revision of a record; its relations follow its visibility."""
-    tx.relations.follow_visibility(before, tx.records.update_entity(before.id, lambda _: after))
-
-
-def _audit_action(request: CorrectionRequest) -> str:
-    return f"memory.correction.{request.action}"
-
-
-def _entry(app: App, call: Call, request: CorrectionRequest, done: Corrected, action: str) -> AuditDraft:
-    details: JsonObject = {
-        "memory_scope": done.memory.entity.memory_scope,
-        "policy_allowed": done.refusal is None,
-        "policy_reason": done.refusal or WRITE_REASON,
-        "lifecycle_state": done.lifecycle.state,
-    }
-    ids: JsonObject = {
-        "scope_key": done.memory.entity.scope_key,
-        "project_id": done.memory.entity.project_id,
-        "source_ids": [done.memory.entity.id],
-        "derived_ids": [each.before.id for each in done.shown_to(call.caller)],
-        "metadata": request.metadata,
-    }
-    home = app.accounts.home_of(call.caller.user_id)
-    return memory_entry(home, call, action, done.memory.entity, details, ids)
-
-
 def _view(app: App, call: Call, request: CorrectionRequest, done: Corrected, *, applied: bool) -> CorrectionView:
     memory, rule = done.memory.entity, RULES[request.action]
     seen = done.shown_to(call.caller)
     labels = {each.before.id: each.label for each in seen}
-    affected = [memory.id] if done.refusal is None else []
     is_unarchived = request.action == "restore" and done.memory.capture.review_state == "archived"
     written = [f"raw_captures:{memory.id}", *(f"entity:{each}" for each in labels)]
     revision = None if done.after is None else memory.revision + applied
@@ -296,7 +283,7 @@ def _view(app: App, call: Call, request: CorrectionRequest, done: Corrected, *, 
         target_lifecycle_flags=done.lifecycle.flags,
         updated_review_state="pending" if done.refusal is None and is_unarchived else None,
         lifecycle=lifecycle_view(memory.id, done.lifecycle if applied else Lifecycle.of(done.memory), [*labels]),
-        affected_source_ids=affected,
+        affected_source_ids=[memory.id] if done.refusal is None else [],
         affected_derived_ids=[*labels],
         reversible=rule.is_reversible,
         recall_impact=RecallImpact(
@@ -308,7 +295,7 @@ def _view(app: App, call: Call, request: CorrectionRequest, done: Corrected, *, 
             preserve_source_truth=request.action not in ("delete", "redact", "revise"),
             disputed_derived_ids=[each for each, label in labels.items() if label == "disputed"],
         ),
-        audit_action=_audit_action(request),
+        audit_action=f"memory.correction.{request.action}",
         policy_reasons=[done.refusal or WRITE_REASON],
         metadata={**request.metadata, "derived": dict(labels)},
         revision=revision,
@@ -325,11 +312,10 @@ OPERATIONS = (
         role_refusal=INSUFFICIENT,
         route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)),
     ),
-    mutation(
+    writing(
         correct_memory,
         Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
-        roles=WRITERS,
+        *("raw_capture_changed", "entity_updated", "entity_deleted"),
         role_refusal=INSUFFICIENT,
-        events=("raw_capture_changed", "entity_updated", "entity_deleted"),
     ),
 )

@@ -41,14 +41,13 @@ def resting_on(made_of: MadeOf, memory: Entity) -> list[Entity]:
     """Return what was made of a memory, and of that, nearest first; of private records only by their author."""
     found = level = {memory.id: memory}
     while level:
-        level = {each.id: each for each in made_of(level) if each.id not in found and _is_made_of(each, level)}
+        there, level = level, dict[str, Entity]()
+        for record in made_of(there):
+            sources = [there[each] for each in source_ids(record) if each in there and record.id not in found]
+            if any(each.memory_scope != "private" or record.principal_id == each.principal_id for each in sources):
+                level[record.id] = record
         found = found | level
     return [each for each in found.values() if each.id != memory.id]
-
-
-def _is_made_of(record: Entity, there: Mapping[str, Entity]) -> bool:
-    sources = [there[each] for each in source_ids(record) if each in there]
-    return any(each.memory_scope != "private" or record.principal_id == each.principal_id for each in sources)
 
 
 def effects(
@@ -90,12 +89,13 @@ def _followed(
     lost = [each for each in named if each not in there or is_withheld(there[each])]
     if after is None and len(lost) == len(named):
         return None
-    is_rewritten = after is not None and before.id in named and after.content != before.content
-    if is_rewritten and after is not None and _is_copy(record, before):
-        record = _copied(record, after)
+    rewritten = after if after is not None and before.id in named and after.content != before.content else None
+    is_excerpt = EXCERPT in record.metadata and before.content.startswith(record.content)
+    if rewritten is not None and (is_excerpt or record.content == before.content):
+        record = _copied(record, rewritten)
     doubtful = [each for each in texts_in(record.metadata.get(DOUBTFUL)) if each not in touched]
     doubtful += [each for each in lost if each not in doubtful]
-    if is_rewritten and after is not None and record.content not in after.content and before.id not in doubtful:
+    if rewritten is not None and record.content not in rewritten.content and before.id not in doubtful:
         doubtful.append(before.id)
     is_alone = len(lost) == len(named)
     metadata = {key: value for key, value in record.metadata.items() if key not in (TRUST, DOUBTFUL, BEFORE)}
@@ -107,11 +107,6 @@ def _followed(
     elif undoubted is not None:
         metadata[TRUST] = undoubted
     return placed(replace(record, metadata=metadata), withheld=is_alone)
-
-
-def _is_copy(record: Entity, memory: Entity) -> bool:
-    is_part = EXCERPT in record.metadata and memory.content.startswith(record.content)
-    return is_part or record.content == memory.content
 
 
 def _copied(record: Entity, memory: Entity) -> Entity:
@@ -131,9 +126,8 @@ def _quotes(source: Entity) -> Callable[[str], bool]:
     def is_quoting(text: str) -> bool:
         said = _bare(text)
         pieces = (said[start : start + RUN] for start in range(len(said) - RUN + 1))
-        return (
-            any(each in runs for each in pieces) or any(each in said for each in whole) or (said != "" and said in told)
-        )
+        is_in = said != "" and said in told
+        return is_in or any(each in runs for each in pieces) or any(each in said for each in whole)
 
     return is_quoting
 

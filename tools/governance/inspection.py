@@ -1,6 +1,5 @@
 """Inspection: all that is known of one raw memory, the corrections that the caller may make, and the audit log."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, cast
 
@@ -22,7 +21,6 @@ from tools.governance.lifecycle import (
     RULES,
     CorrectionAction,
     CorrectionRequest,
-    Flag,
     InspectedRequest,
     Lifecycle,
     LifecycleState,
@@ -39,6 +37,7 @@ PREFIX = "memory."
 SHOWN_IDS = 100
 _APART = ("memory_scope", "scope_key", "project_id", "source_surface", "source_ids", "derived_ids")
 _POLICY = ("policy_allowed", "policy_reason")
+_TEXTS = (*_APART[:4], "policy_reason")
 
 
 class MemoryAuditRequest(Filters, extra="forbid"):
@@ -121,7 +120,7 @@ def event_view(entry: AuditEntry) -> MemoryEvent:
         organization_id=draft.organization_id,
         user_id=draft.actor_id,
         action=draft.action,
-        **{name: _text(draft.details.get(name)) for name in (*_APART[:4], "policy_reason")},
+        **{name: said if isinstance(said := draft.details.get(name), str) else None for name in _TEXTS},
         source_ids=sources[:SHOWN_IDS],
         source_ids_truncated=len(sources) > SHOWN_IDS,
         derived_ids=derived[:SHOWN_IDS],
@@ -132,12 +131,9 @@ def event_view(entry: AuditEntry) -> MemoryEvent:
     )
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 EVENTS = 20
 INSPECT = "memory.inspect"
+PROMOTIONS = ("memory.promote", "memory.reflect.promote", "memory.reflect.auto_promote")
 
 
 class MemoryVisibility(Result):
@@ -244,12 +240,12 @@ def inspect_memory(app: App, call: Call, request: InspectedRequest) -> Inspected
         derived = [each for each in resting_on(tx.memories.made_of, memory.entity) if may_see(caller, each)]
         actions = [_available(tx, caller, memory, each) for each in RULES]
         entity = memory.entity
-        details: JsonObject = {
-            "memory_scope": entity.memory_scope, "policy_allowed": True, "policy_reason": READ_REASONS[_scope(entity)],
-        }  # fmt: skip
+        reason = READ_REASONS[cast("MemoryScope", entity.memory_scope)]
+        details: JsonObject = {"memory_scope": entity.memory_scope, "policy_allowed": True, "policy_reason": reason}
         tx.audit(memory_entry(home, call, INSPECT, entity, details, {"source_ids": [entity.id]}))
-    events = _events(app, caller, home, memory)
-    return _view(memory, derived, events, actions)
+    log = home if entity.memory_scope == "private" else caller.organization_id
+    events = app.ledger.audit.entries(AuditQuery(log, action=PREFIX, subjects=[(None, entity.id)], limit=1_000))
+    return _view(memory, reason, derived, events, actions)
 
 
 def _available(tx: Transaction, caller: Principal, memory: RawMemory, action: CorrectionAction) -> AvailableAction:
@@ -264,21 +260,22 @@ def _available(tx: Transaction, caller: Principal, memory: RawMemory, action: Co
     )
 
 
-def _events(app: App, caller: Principal, home: str | None, memory: RawMemory) -> list[AuditEntry]:
-    organization = home if memory.entity.memory_scope == "private" else caller.organization_id
-    query = AuditQuery(organization, action="memory.", subjects=[(None, memory.entity.id)], limit=1_000)
-    return app.ledger.audit.entries(query)
-
-
 def _view(
-    memory: RawMemory, derived: list[Entity], events: list[AuditEntry], actions: list[AvailableAction]
+    memory: RawMemory, reason: str, derived: list[Entity], events: list[AuditEntry], actions: list[AvailableAction]
 ) -> InspectedMemory:
     entity, capture, lifecycle = memory.entity, memory.capture, Lifecycle.of(memory)
-    flags: list[Flag] = lifecycle.flags
-    reason = READ_REASONS[_scope(entity)]
-    records = [_derived(each) for each in derived]
-    promoted = _named(events, ("memory.promote", "memory.reflect.promote", "memory.reflect.auto_promote"))
-    shared = _named(events, ("memory.share.apply",))
+    is_redacted = "redacted" in lifecycle.flags
+    records = [
+        DerivedRecord(
+            id=each.id,
+            record_type=each.entity_type,
+            source_action=mode if isinstance(mode := each.metadata.get("capture_mode"), str) else "derived",
+            withheld=is_withheld(each),
+        )
+        for each in derived
+    ]
+    promoted = [each.id for each in events if each.draft.action in PROMOTIONS]
+    shared = [each.id for each in events if each.draft.action == "memory.share.apply"]
     made = next((each for each in derived if each.id == capture.entity_id), None)
     findings = (capture.candidate or {}).get("reflection_findings")
     return InspectedMemory.of(
@@ -287,7 +284,7 @@ def _view(
         visibility=MemoryVisibility.of(
             entity,
             content_visible=True,
-            content_redacted="redacted" in flags,
+            content_redacted=is_redacted,
             lifecycle_state=lifecycle.state,
             agent_id=capture.agent_id,
             policy_reason=reason,
@@ -303,7 +300,7 @@ def _view(
             audit_event_ids=promoted,
         ),
         share_state=ShareState(state="shared" if shared else "none", audit_event_ids=shared),
-        content_redacted="redacted" in flags,
+        content_redacted=is_redacted,
         raw_content_length=len(entity.content),
         freshness_timestamps={
             "captured_at": capture.captured_at, "created_at": entity.created_at, "updated_at": entity.updated_at,
@@ -318,24 +315,6 @@ def _view(
         audit_event_count=len(events),
         available_actions=actions,
     )  # fmt: skip
-
-
-def _derived(entity: Entity) -> DerivedRecord:
-    mode = entity.metadata.get("capture_mode")
-    return DerivedRecord(
-        id=entity.id,
-        record_type=entity.entity_type,
-        source_action=mode if isinstance(mode, str) else "derived",
-        withheld=is_withheld(entity),
-    )
-
-
-def _named(events: Iterable[AuditEntry], actions: tuple[str, ...]) -> list[str]:
-    return [each.id for each in events if each.draft.action in actions]
-
-
-def _scope(entity: Entity) -> MemoryScope:
-    return cast("MemoryScope", entity.memory_scope)
 
 
 OPERATIONS = (

@@ -89,10 +89,6 @@ class Lifecycle(BaseModel):
         return bool(self.flags) or self.state not in ("active", "archived")
 
     @property
-    def last(self) -> Step | None:
-        return self.steps[-1] if self.steps else None
-
-    @property
     def since_restored(self) -> list[Step]:
         """Return the corrections that a restoration would undo."""
         restored = [place for place, each in enumerate(self.steps) if each.action == "restore"]
@@ -133,14 +129,12 @@ ALIASES = {
 }  # fmt: skip
 
 
-def _unaliased(value: object) -> object:
-    return ALIASES.get(value, value) if isinstance(value, str) else value
-
-
 class CorrectionRequest(InspectedRequest):
     """A correction of a raw memory."""
 
-    action: Annotated[CorrectionAction, BeforeValidator(_unaliased)] = Field(description="What is done to it.")
+    action: Annotated[
+        CorrectionAction, BeforeValidator(lambda given: ALIASES.get(given, given) if isinstance(given, str) else given)
+    ] = Field(description="What is done to it.")
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
     replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that holds now.")
     duplicate_of_source_id: EntityId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
@@ -215,8 +209,9 @@ class CorrectionView(Result):
 def lifecycle_view(source_id: str, lifecycle: Lifecycle, derived_ids: list[str]) -> LifecycleView:
     """Show a lifecycle with its latest correction."""
     view = LifecycleView(state=lifecycle.state, source_id=source_id, derived_ids=derived_ids, flags=lifecycle.flags)
-    if (last := lifecycle.last) is None:
+    if not lifecycle.steps:
         return view
+    last = lifecycle.steps[-1]
     said = {name: getattr(last, name) for name in ("action", "reason", "prior_state", "created_at")}
     role = (RULES[last.action].needs or "") if last.other_id else ""
     named = {role: last.other_id} if role in LifecycleView.model_fields else {}

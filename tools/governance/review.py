@@ -1,9 +1,10 @@
 """The review queue: proposals, contested memories and found secrets, each decided with one verb."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -13,16 +14,16 @@ from auth.principal import Principal
 from auth.visibility import diary_key, memory_key, private_key, withheld_key
 from stores.errors import Forbidden, NotFound, ValidationFailed
 from stores.ledger import CANDIDATE, AuditQuery, CaptureQuery, Transaction
-from stores.records import Entity, JsonObject, RawMemory, source_ids
+from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.entities.change import DeleteEntityRequest, UpdateEntityRequest, erase, revise
-from tools.frame.audit_entries import FOUND, KEPT, REVIEW, remember_entry, secrets_entries
+from tools.frame.audit_entries import FOUND, KEPT, secrets_entries
 from tools.frame.json_values import texts_in
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, writing
 from tools.frame.screening import credentials_in
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
 from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
-from tools.memory.captures import present_capture, require_reviewer, settle
+from tools.memory.captures import settle_by_hand
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
 from tools.records.rejected import scope_of_words
 from tools.reflecting.promotion import promote_candidate
@@ -36,10 +37,8 @@ SHOWN_CHARACTERS = 2_000
 LATEST = 1_000  # entries of each log that are looked through
 
 
-class FoundSecret(NamedTuple):
-    record: Entity
-    is_memory: bool
-    places: Sequence[str]  # `<kind> in <field>`, never the words
+FoundSecret = tuple[Entity, Sequence[str]]
+"""A record, and `<kind> in <field>` for each credential, never the words."""
 
 
 class ListReviewRequest(Filters):
@@ -119,21 +118,21 @@ def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue
             items += [_item(kind, each.memory) for each in listed]
             total += found
     if request.kind in (None, "secret"):
-        secrets = [_secret(each) for each in found_secrets(app, caller).values()]
+        secrets = [
+            ReviewItem.of(
+                record, kind="secret", title="", content="", reason="; ".join(places), created_at=record.updated_at
+            )
+            for record, places in found_secrets(app, caller).values()
+        ]
         items += sorted(secrets, key=attrgetter("created_at"), reverse=True)[: request.limit]
         total += len(secrets)
     return ReviewQueue(items=sorted(items, key=attrgetter("created_at"), reverse=True), total=total)
 
 
-def _secret(found: FoundSecret) -> ReviewItem:
-    record, reason = found.record, "; ".join(found.places)
-    return ReviewItem.of(record, kind="secret", title="", content="", reason=reason, created_at=record.updated_at)
-
-
 def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
-    last, proposed = Lifecycle.of(memory).last, (memory.capture.candidate or {}).get("kind")
+    proposed = (memory.capture.candidate or {}).get("kind")
     reason = proposed if isinstance(proposed, str) else None
-    if last is not None:
+    for last in Lifecycle.of(memory).steps[-1:]:
         reason = last.action if last.reason is None else f"{last.action}: {redacted(last.reason)[0]}"
     title, content = (redacted(each)[0] for each in (memory.entity.name, memory.entity.content))
     return ReviewItem.of(
@@ -148,17 +147,26 @@ async def decide_review(app: App, call: Call, request: DecideRequest) -> Decided
         raise ValidationFailed(
             "`content` goes with `edit`: the words that hold.", details={"field": "body.content", "expected": "words"}
         )
-    memory = await in_thread(app.ledger.memories.memory, call.caller.organization_id, request.item_id)
+    caller = call.caller
+    memory = await in_thread(app.ledger.memories.memory, caller.organization_id, request.item_id)
+
+    def reject() -> None:
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            entity = settle_by_hand(app, call, tx, request.item_id, "archived").entity
+            tx.rejections.reject(scope_of_words(entity, entity.principal_id), [entity.content], entity.id)
+
     if (
         memory is not None
         and memory.capture.candidate is not None
-        and may_read_memory(call.caller, memory.entity.visibility)
+        and may_read_memory(caller, memory.entity.visibility)
     ):
-        return await _decide_candidate(app, call, request)
+        if request.verb == "reject":
+            await in_thread(reject)
+            return Decided.of(request, applied=True, reason="rejected")
+        done = await promote_candidate(app, call, EditedRequest(candidate_id=request.item_id, content=request.content))
+        return Decided.of(request, applied=done.success, reason=done.reason, entity_id=done.promoted_id)
     refusal = await in_thread(_decide, app, call, request)
-    return Decided(
-        applied=refusal is None, item_id=request.item_id, verb=request.verb, reason=refusal or f"{request.verb}_applied"
-    )
+    return Decided.of(request, applied=refusal is None, reason=refusal or f"{request.verb}_applied")
 
 
 def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
@@ -167,18 +175,17 @@ def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
         # Read here, as nobody else decides meanwhile.
         secret = found_secrets(app, caller).get(request.item_id)
         if secret is not None and request.verb == "approve":
-            made = tx.memories.made_of([secret.record.id])
-            kept = [secret.record, *(each for each in made if may_read(caller, each.visibility))]
+            made = tx.memories.made_of([request.item_id])
+            kept = [secret[0], *(each for each in made if may_read(caller, each.visibility))]
             for entry in secrets_entries(app.accounts.home_of(caller.user_id), call, {}, kept, KEPT):
                 tx.audit(entry)
             return None
         if secret is not None:
             action: CorrectionAction = "delete" if request.content is None else "revise"
             return replace_secret(app, call, tx, secret, _correction(request, action, request.content))
-        try:
+        memory = None
+        with suppress(NotFound, Forbidden):
             memory = corrected_memory(tx, caller, request.item_id)
-        except (NotFound, Forbidden):
-            memory = None
         if memory is None or Lifecycle.of(memory).state != "contested":
             raise NotFound(
                 "Nothing with this id waits for a review.", remediation="List the queue: GET /api/memory/review."
@@ -204,28 +211,6 @@ def _correction(request: DecideRequest, action: CorrectionAction, words: str | N
     return CorrectionRequest(source_id=request.item_id, action=action, reason=request.reason, revised_content=words)
 
 
-async def _decide_candidate(app: App, call: Call, request: DecideRequest) -> Decided:
-    if request.verb == "reject":
-        await in_thread(_reject, app, call, request)
-        return Decided(applied=True, item_id=request.item_id, verb=request.verb, reason="rejected")
-    done = await promote_candidate(app, call, EditedRequest(candidate_id=request.item_id, content=request.content))
-    return Decided(
-        applied=done.success, item_id=request.item_id, verb=request.verb, reason=done.reason, entity_id=done.promoted_id
-    )
-
-
-def _reject(app: App, call: Call, request: DecideRequest) -> None:
-    caller = call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        memory = present_capture(tx, caller, request.item_id)
-        require_reviewer(caller, memory)
-        settle(tx, memory, "archived")
-        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
-        tx.rejections.reject(
-            scope_of_words(memory.entity, memory.entity.principal_id), [memory.entity.content], memory.entity.id
-        )
-
-
 def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
     """Return those that the caller wrote, for admins all that they may read."""
     organization, ids = caller.organization_id, _named(app, caller)
@@ -236,9 +221,9 @@ def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
         is_candidate = memory is not None and memory.capture.candidate is not None
         is_shown = (may_read if memory is None else may_read_memory)(caller, record.visibility)
         if is_shown and not is_candidate and (places := _places(record, memory)):
-            found[record.id] = FoundSecret(record, memory is not None, places)
+            found[record.id] = record, places
     # What was made of one that waits follows its decision.
-    return {id_: each for id_, each in found.items() if found.keys().isdisjoint(source_ids(each.record))}
+    return {id_: each for id_, each in found.items() if found.keys().isdisjoint(source_ids(each[0]))}
 
 
 def _named(app: App, caller: Principal) -> set[str]:
@@ -262,19 +247,20 @@ def _places(record: Entity, memory: RawMemory | None) -> list[str]:
 
 def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, request: CorrectionRequest) -> str | None:
     """Delete such a record, or give it other words; return why that is refused, if it is."""
-    changed = [id_ := found.record.id]
-    if found.is_memory:
+    record, _ = found
+    changed = [record.id]
+    if record.entity_type == RAW_MEMORY:
         done = store_correction(app, call, tx, request)
         if done.refusal is not None:
             return done.refusal
         changed += [each.before.id for each in done.effects]
     elif request.revised_content is None:
-        erase(app, call, tx, DeleteEntityRequest(entity_id=id_))
+        erase(app, call, tx, DeleteEntityRequest(entity_id=record.id))
     else:
-        revise(call, tx, UpdateEntityRequest(entity_id=id_, content=request.revised_content))
+        revise(call, tx, UpdateEntityRequest(entity_id=record.id, content=request.revised_content))
     for each in changed:
         tx.records.erase_past(each)
-    tx.jobs.enqueue(erasure_of(found.record))
+    tx.jobs.enqueue(erasure_of(record))
     return None
 
 
@@ -282,10 +268,9 @@ _PATH = "/api/memory/review"
 
 OPERATIONS = (
     Operation(list_review, route=Route("GET", _PATH, tag="memory")),
-    mutation(
+    writing(
         decide_review,
         Route("POST", _PATH + "/{item_id}", tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed", "entity_created", "entity_updated", "entity_deleted"),
+        *("raw_capture_changed", "entity_created", "entity_updated", "entity_deleted"),
     ),
 )

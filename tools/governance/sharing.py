@@ -1,7 +1,7 @@
 """Sharing: copies of raw memories for the readers of another scope, previewed first."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -14,7 +14,7 @@ from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, writing
 from tools.governance.lifecycle import Lifecycle
 from tools.memory.memories import memory_draft
 from tools.records.entity_models import EntityId, MutationReceipt
@@ -93,25 +93,15 @@ class Shared(Result):
 @dataclass(frozen=True, slots=True)
 class _Judged:
     request: ShareRequest
-    organization_id: str
+    preview: SharePreview
     recipient: Principal
     """The caller, in the organization that gets the copies."""
+    is_away: bool
     place: Visibility | None
-    target_reason: str
     sources: Sequence[RawMemory]
-    denied: Sequence[RawMemory] = ()
+    denied: Sequence[RawMemory]
     """The readable ones."""
-    denials: dict[str, str] = field(default_factory=dict)
-    missing: Sequence[str] = ()
-    hidden: int = 0
-
-    @property
-    def is_away(self) -> bool:
-        return self.recipient.organization_id != self.organization_id
-
-    @property
-    def refusal(self) -> str | None:
-        return self.target_reason if self.place is None else next(iter(self.denials.values()), None)
+    denials: Mapping[str, str]
 
 
 def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
@@ -119,7 +109,7 @@ def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
         judged = _judged(app, tx, call.caller, request)
         _audit(app, call, tx, PREVIEW, judged, {})
-    return _preview(judged)
+    return judged.preview
 
 
 def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
@@ -130,11 +120,11 @@ def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
     caller, promotions = call.caller, list[SharedMemory]()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         judged = _judged(app, tx, caller, request)
-        if judged.place is not None and judged.refusal is None:
+        if judged.place is not None and judged.preview.allowed:
             there = tx.in_organization(judged.recipient.organization_id)
             promotions = [_copied(there, judged.recipient, request, judged.place, each) for each in judged.sources]
         events = _audit(app, call, tx, APPLY, judged, {each.source_id: each.promoted_id for each in promotions})
-    preview, promoted = _preview(judged), [each.promoted_id for each in promotions]
+    preview, promoted = judged.preview, [each.promoted_id for each in promotions]
     return Shared.of(
         preview,
         applied=preview.allowed,
@@ -166,9 +156,30 @@ def _judged(app: App, tx: Transaction, caller: Principal, request: ShareRequest)
             denials[source_id] = reason
         else:
             sources.append(memory)
-    return _Judged(
-        request, caller.organization_id, recipient, place, target_reason, sources, denied, denials, missing, hidden
+    refusal = target_reason if place is None else next(iter(denials.values()), None)
+    preview = SharePreview(
+        allowed=refusal is None,
+        reason=refusal or "share_preview_allowed",
+        target_scope=request.target_scope,
+        target_scope_key=place.scope_key if place is not None else request.target_scope_key,
+        source_ids=list(dict.fromkeys(request.source_ids)),
+        visible_source_ids=[each.entity.id for each in sources],
+        denied_source_ids=[*denials],
+        missing_source_ids=missing,
+        redacted_count=0,
+        hidden_but_relevant_count=hidden,
+        policy_reasons=list(dict.fromkeys([target_reason, *denials.values()])),
+        input_scopes=[InputScope.of(each.entity) for each in sources],
+        metadata={
+            "cross_organization": request.recipient_organization_id not in (None, caller.organization_id),
+            "source_denial_reasons": dict(denials),
+            "target_policy_reason": target_reason,
+            "source_count": len(set(request.source_ids)),
+            "visible_count": len(sources),
+        },
     )
+    is_away = recipient.organization_id != caller.organization_id
+    return _Judged(request, preview, recipient, is_away, place, sources, denied, denials)
 
 
 def _recipient(app: App, caller: Principal, request: ShareRequest) -> Principal | None:
@@ -227,15 +238,16 @@ def _copied(
 
 
 def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, copies: Mapping[str, str]) -> list[str]:
-    home = app.accounts.home_of(call.caller.user_id)
+    home, preview = app.accounts.home_of(call.caller.user_id), judged.preview
+    refusal = WRITE_REASON if preview.allowed else preview.reason
     found = []
     for memory in (*judged.sources, *judged.denied):
         entity, made = memory.entity, copies.get(memory.entity.id)
         details: JsonObject = {
             "memory_scope": entity.memory_scope,
-            "target_scope": judged.request.target_scope,
-            "policy_allowed": judged.refusal is None,
-            "policy_reason": judged.denials.get(entity.id) or judged.refusal or WRITE_REASON,
+            "target_scope": preview.target_scope,
+            "policy_allowed": preview.allowed,
+            "policy_reason": judged.denials.get(entity.id, refusal),
         }
         ids: JsonObject = {
             "scope_key": entity.scope_key,
@@ -244,7 +256,7 @@ def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, 
             "derived_ids": [made] if made else [],
         }
         found.append(tx.audit(memory_entry(home, call, action, entity, details, ids)))
-        is_told = judged.is_away or (entity.memory_scope == "private" != judged.request.target_scope)
+        is_told = judged.is_away or (entity.memory_scope == "private" != preview.target_scope)
         if made and judged.place is not None and is_told:
             # Its new readers see who shared the copy, but not the private memory.
             copied: JsonObject = {"scope_key": judged.place.scope_key, "derived_ids": [made]}
@@ -254,41 +266,9 @@ def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, 
     return found
 
 
-def _preview(judged: _Judged) -> SharePreview:
-    request = judged.request
-    sources = [each.entity for each in judged.sources]
-    reasons = [judged.target_reason, *judged.denials.values()]
-    return SharePreview(
-        allowed=judged.refusal is None,
-        reason=judged.refusal or "share_preview_allowed",
-        target_scope=request.target_scope,
-        target_scope_key=judged.place.scope_key if judged.place is not None else request.target_scope_key,
-        source_ids=list(dict.fromkeys(request.source_ids)),
-        visible_source_ids=[each.id for each in sources],
-        denied_source_ids=[*judged.denials],
-        missing_source_ids=list(judged.missing),
-        redacted_count=0,
-        hidden_but_relevant_count=judged.hidden,
-        policy_reasons=list(dict.fromkeys(reasons)),
-        input_scopes=[InputScope.of(each) for each in sources],
-        metadata={
-            "cross_organization": request.recipient_organization_id not in (None, judged.organization_id),
-            "source_denial_reasons": dict(judged.denials),
-            "target_policy_reason": judged.target_reason,
-            "source_count": len(set(request.source_ids)),
-            "visible_count": len(sources),
-        },
-    )
-
-
 OPERATIONS = (
     Operation(
         preview_share, roles=WRITERS, route=Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,))
     ),
-    mutation(
-        share_memories,
-        Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed",),
-    ),
+    writing(share_memories, Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)), "raw_capture_changed"),
 )

@@ -1,8 +1,9 @@
 """Captures: raw memories as a person goes through them, with what became of each."""
 
+from collections.abc import Iterable
 from typing import Literal, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from auth.memory_policy import READ_REASONS, may_change_memory, may_read_memory, require_erasable_memory
 from auth.policy import MemoryScope
@@ -14,13 +15,18 @@ from tools.app import App
 from tools.entities.entities import entities_made
 from tools.experience.keeping import erase_made
 from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
-from tools.frame.operation import WRITERS, Call, Filters, Nothing, Operation, Request, Result, Route, mutation
-from tools.memory.proposals import proposals
+from tools.frame.json_values import texts_in
+from tools.frame.operation import Call, Filters, Nothing, Operation, Request, Result, Route, writing
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
+_CLAIMS, _RETIRED_BY = "claim_records", "superseded_by_source_id"
+_OTHERS = ("reflection_findings", "relationship_records")
+_OF_CLAIMS = ("supports_source_ids", "contradicts_source_ids", "supersedes_source_ids")
+_NAMING = ("target_source_id", "related_source_ids", "target_id", *_OF_CLAIMS, _RETIRED_BY)
+"""Keys that hold ids of records, in the parts of a candidate."""
 
 
 class ListCapturesRequest(Filters):
@@ -87,10 +93,7 @@ def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> Captu
     """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        memory = present_capture(tx, caller, request.capture_id)
-        require_reviewer(caller, memory)
-        settle(tx, memory, request.review_state)
-        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
+        settle_by_hand(app, call, tx, request.capture_id, request.review_state)
     view = _read(app, caller, request.capture_id)
     return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
@@ -99,16 +102,12 @@ def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
     """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        memory = present_capture(tx, caller, request.capture_id)
+        memory = _readable(caller, request.capture_id, tx.memories.memory(request.capture_id))
         require_erasable_memory(caller, memory.entity)
         erase_made(tx, memory.entity)
         tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
         tx.records.delete_entity(memory.entity.id)
     return Nothing()
-
-
-def present_capture(tx: Transaction, caller: Principal, capture_id: str) -> RawMemory:
-    return _readable(caller, capture_id, tx.memories.memory(capture_id))
 
 
 def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> RawMemory:
@@ -118,12 +117,18 @@ def _readable(caller: Principal, capture_id: str, memory: RawMemory | None) -> R
     return memory
 
 
-def require_reviewer(caller: Principal, memory: RawMemory) -> None:
+def settle_by_hand(app: App, call: Call, tx: Transaction, capture_id: str, state: ReviewState) -> RawMemory:
+    """Settle a raw memory as the caller says, with an entry in the audit log."""
+    caller = call.caller
+    memory = _readable(caller, capture_id, tx.memories.memory(capture_id))
     if not may_change_memory(caller, memory.entity):
         raise Forbidden(
             "You may read this memory but not review it.",
             remediation="Ask a maintainer of the project to make you a contributor.",
         )
+    settle(tx, memory, state)
+    tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=REVIEW))
+    return memory
 
 
 def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
@@ -153,20 +158,56 @@ def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
 
 def _views(app: App, caller: Principal, listed: list[ListedCapture]) -> list[CaptureView]:
     memories = [each.memory for each in listed]
-    made, said = entities_made(app, caller, memories), proposals(app, caller, memories)
-    return [_view(each, made.get(each.memory.entity.id), said.get(each.memory.entity.id)) for each in listed]
+    made, said, views = entities_made(app, caller, memories), proposals(app, caller, memories), list[CaptureView]()
+    for each in listed:
+        entity = each.memory.entity
+        mode = entity.metadata.get("capture_mode")
+        fields = memory_fields(each.memory, policy_reason=READ_REASONS[cast("MemoryScope", entity.memory_scope)]) | {
+            "entity_type": each.entity_type,
+            "entity_id": made.get(entity.id),
+            "capture_mode": mode if isinstance(mode, str) else None,
+            "candidate": said.get(entity.id),
+        }
+        views.append(CaptureView.model_validate(fields))
+    return views
 
 
-def _view(listed: ListedCapture, entity_id: str | None, candidate: JsonObject | None) -> CaptureView:
-    entity = listed.memory.entity
-    mode = entity.metadata.get("capture_mode")
-    fields = memory_fields(listed.memory, policy_reason=READ_REASONS[cast("MemoryScope", entity.memory_scope)]) | {
-        "entity_type": listed.entity_type,
-        "entity_id": entity_id,
-        "capture_mode": mode if isinstance(mode, str) else None,
-        "candidate": candidate,
+def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dict[str, JsonObject]:
+    """Return the candidates among some raw memories, by id, as the caller may see them. Blocks."""
+    stored = {each.entity.id: each.capture.candidate for each in memories if each.capture.candidate is not None}
+    items = (item for each in stored.values() for part in (_CLAIMS, *_OTHERS) for item in _items(each, part))
+    named = {each for item in items for each in _ids(item)}
+    there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible) if named else {}
+    shown = {each for each, standing in there.items() if standing.visibility in caller.readable}
+    return {memory_id: _without(candidate, named - shown) for memory_id, candidate in stored.items()}
+
+
+def _ids(item: JsonObject) -> set[str]:
+    values = (item.get(key) for key in _NAMING)
+    return {each for value in values for each in texts_in(value if isinstance(value, list) else [value])}
+
+
+def _without(candidate: JsonObject, hidden: set[str]) -> JsonObject:
+    if not hidden:
+        return candidate
+    kept: JsonObject = {
+        part: [item for item in _items(candidate, part) if hidden.isdisjoint(_ids(item))] for part in _OTHERS
     }
-    return CaptureView.model_validate(fields)
+    claims: list[JsonValue] = [_claim(item, hidden) for item in _items(candidate, _CLAIMS)]
+    return {**candidate, **kept, _CLAIMS: claims}
+
+
+def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:
+    kept: JsonObject = {
+        key: [each for each in texts_in(claim.get(key)) if each not in hidden] for key in _OF_CLAIMS if key in claim
+    }
+    by = claim.get(_RETIRED_BY)
+    return {**claim, **kept, _RETIRED_BY: None if by in hidden else by}
+
+
+def _items(candidate: JsonObject, key: str) -> list[JsonObject]:
+    values = candidate.get(key)
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 _ROUTE = "/api/entities/captures/{capture_id}"
@@ -174,16 +215,6 @@ _ROUTE = "/api/entities/captures/{capture_id}"
 OPERATIONS = (
     Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
     Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=(404,))),
-    mutation(
-        review_capture,
-        Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed",),
-    ),
-    mutation(
-        erase_capture,
-        Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed",),
-    ),
+    writing(review_capture, Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)), "raw_capture_changed"),
+    writing(erase_capture, Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)), "raw_capture_changed"),
 )

@@ -1,11 +1,10 @@
 """Storing and recalling raw memories."""
 
-from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, StringConstraints
 
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
 from auth.policy import TRUST_NAMES, MemoryScope, Visibility
@@ -21,7 +20,7 @@ from tools.entities.entities import entities_made
 from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Result, Route, mutation
+from tools.frame.operation import SYNCED, Call, Filters, Operation, Result, Route, writing
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -78,9 +77,12 @@ def unchecked_draft(fields: RawMemoryFields, place: Visibility, now: datetime) -
     """Draft a raw memory in a place that was checked, of words that are yet to be checked for rejected ones."""
     metadata = {name: value for name, value in fields.metadata.items() if name not in TRUST_NAMES}
     from_metadata = metadata.get(CAPTURED_AT) is not None
-    said = (metadata if from_metadata else fields.provenance).get(CAPTURED_AT)
+    said, captured_at = (metadata if from_metadata else fields.provenance).get(CAPTURED_AT), now
     if said is not None:
-        metadata[CAPTURED_AT] = said
+        field = f"{'metadata' if from_metadata else 'provenance'}.{CAPTURED_AT}"
+        if not isinstance(said, str):
+            raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
+        metadata[CAPTURED_AT], captured_at = said, moment(said, now=now, field=field)
     draft = EntityDraft(
         id=new_id(RAW_MEMORY),
         entity_type=RAW_MEMORY,
@@ -90,27 +92,18 @@ def unchecked_draft(fields: RawMemoryFields, place: Visibility, now: datetime) -
         category=fields.agent_id,
         tags=tuple(fields.tags),
         metadata=metadata,
-        visibility=place.key,
-        memory_scope=place.memory_scope,
-        scope_key=place.scope_key,
+        **place.fields,
         project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
     )
     capture = Capture(
         source_id=fields.source_id or draft.id,
         capture_surface=fields.capture_surface,
-        captured_at=now if said is None else _captured_at(said, "metadata" if from_metadata else "provenance", now),
+        captured_at=captured_at,
         provenance=fields.provenance,
         agent_id=fields.agent_id,
         content_hash=content_hash(fields.raw_content),
     )
     return draft, capture
-
-
-def _captured_at(said: JsonValue, where: str, now: datetime) -> datetime:
-    field = f"{where}.{CAPTURED_AT}"
-    if not isinstance(said, str):
-        raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
-    return moment(said, now=now, field=field)
 
 
 class ScopedFields(Filters):
@@ -200,8 +193,18 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     )
     pending = app.indexer.unread(caller.organization_id, plan.filter.visibility)
     ranking = retrieve(app, plan)
-    reason = READ_REASONS[place.memory_scope]
-    memories = _recalled(app, caller, plan, ranking.best, ranking.terms, reason)
+    found = app.ledger.memories.by_ids(caller.organization_id, [hit.id for hit in ranking.best])
+    # A memory may have left the scope since it was ranked.
+    kept = [
+        (hit, found[hit.id].entity)
+        for hit in ranking.best
+        if hit.id in found and found[hit.id].entity.visibility == place.key
+    ]
+    made, reason = entities_made(app, caller, found.values()), READ_REASONS[place.memory_scope]
+    memories = [
+        _recalled(found[entity.id], hit, made.get(entity.id), reason)
+        for hit, entity in with_passages(app, caller.organization_id, kept, ranking.terms)
+    ]
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
     home = app.accounts.home_of(caller.user_id)
@@ -211,25 +214,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     )
 
 
-def _recalled(
-    app: App, caller: Principal, plan: Plan, best: Sequence[Candidate], terms: Mapping[str, float], reason: str
-) -> list[RecalledMemory]:
-    organization = caller.organization_id
-    found = app.ledger.memories.by_ids(organization, [hit.id for hit in best])
-    # A memory may have left the scope since it was ranked.
-    kept = [
-        (hit, found[hit.id].entity)
-        for hit in best
-        if hit.id in found and found[hit.id].entity.visibility in plan.filter.visibility
-    ]
-    made = entities_made(app, caller, found.values())
-    return [
-        _recalled_view(found[entity.id], hit, made.get(entity.id), reason)
-        for hit, entity in with_passages(app, organization, kept, terms)
-    ]
-
-
-def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: str) -> RecalledMemory:
+def _recalled(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: str) -> RecalledMemory:
     text = memory.entity.content
     fields = memory_fields(memory, policy_reason=reason) | {
         "raw_content": text[:SHOWN_CHARACTERS],
@@ -251,11 +236,10 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         store_raw_memory,
-        Route("POST", "/api/memory/raw", tag="memory", query=frozenset({"sync"}), errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("raw_capture_changed",),
+        Route("POST", "/api/memory/raw", tag="memory", query=SYNCED, errors=(400, 404, 409)),
+        "raw_capture_changed",
     ),
     Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=(400,))),
 )

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import Visibility, may_read, require_writable, without_stamped
+from auth.policy import MemoryScope, Visibility, may_read, require_writable, without_stamped
 from auth.principal import Principal
 from auth.visibility import entity_key
 from stores.errors import Forbidden, ValidationFailed
@@ -16,22 +19,97 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.json_values import texts_in, without_none
-from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
+from tools.frame.operation import Call, Request, Result, Route, Tool, writing
 from tools.memory.memories import memory_draft
-from tools.memory.remember_models import Remembered, RememberRequest
 from tools.records.derivation import REMEMBERED
-from tools.records.entity_models import CONTENT_LIMIT, KEYS_LIMIT, EntityFields, findable_metadata, require_spans
+from tools.records.entity_models import (
+    CONTENT_LIMIT,
+    KEYS_LIMIT,
+    BackgroundJobs,
+    EntityFields,
+    EntityId,
+    Label,
+    Labels,
+    MutationReceipt,
+    Name,
+    Probes,
+    RelatedTo,
+    RetrievalKeys,
+    Spans,
+    findable_metadata,
+    require_spans,
+)
 from tools.records.linking import Link, record, referred, related
-from tools.records.memory_models import RawMemoryFields
+from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
 from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread
-from tools.search.similar import Similar, rehearsed, similar
+from tools.search.similar import ProbeRehearsal, Similar, rehearsed, similar
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20
 SPACES = ("shared", "delegated")
+
+Remembrance = Literal[
+    "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"
+]
+Told = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT, pattern=r"\S")]
+
+
+class RememberRequest(Request):
+    """Something to remember."""
+
+    title: Name = Field(description="Title: one line that says what it is.")
+    content: Told = Field(description="What is to be remembered; kept verbatim.")
+    kind: Remembrance = Field("episode", description="What kind of knowledge it is.")
+    domain: Label | None = Field(None, description="Field of knowledge; kept with it.")
+    project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
+    )
+    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Ids of tasks to link it to."
+    )
+    active_task: bool = Field(True, description="Link it to the task that you are doing, if there is one.")
+    metadata: JsonObject | None = Field(
+        None, description="Further structured data; `captured_at` is when it was said, if not now."
+    )
+    retrieval_keys: RetrievalKeys = None
+    idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
+        None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
+    )
+    spans: Spans = None
+    atomic: bool = Field(
+        False, description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them."
+    )
+    probes: Probes = Field(None, description="Questions that should find it: each is tried, and its rank told.")
+    memory_scope: MemoryScope | None = Field(
+        None, description="Who may read it; by default the people of `project`, else you alone."
+    )
+    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
+
+
+class Remembered(Result):
+    """The stored entity and raw memory."""
+
+    success: bool = True
+    id: str = Field(description="The entity.")
+    raw_memory_id: str = Field(description="What was said, verbatim.")
+    message: str
+    already_known: bool = Field(description="Whether the same was remembered before: then nothing is stored again.")
+    found_by: list[str] = Field(description="Of what is known: words by which it is found from now on, too.")
+    not_applied: list[str] = Field(description="Of what is known: fields that say something else and changed nothing.")
+    entity_type: str
+    memory_scope: str
+    scope_key: str | None
+    readable_by: str = Field(description="Who can read it, in words.")
+    active_task_id: str | None = Field(description="The task in progress that it was linked to.")
+    conflicts: list[Similar] = Field(description="Existing records that say nearly the same.")
+    probe_rehearsal: list[ProbeRehearsal] = Field(description="One for each probe, in their order.")
+    background_jobs: BackgroundJobs
+    mutation_receipt: MutationReceipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +137,13 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     The same words in the same scope are recognised: nothing is stored twice, but `related_to` is linked, and another
     title becomes a word by which the record is found. Similar records are named, never refused.
     """
-    _require_fitting(request)
+    require_spans(request.spans, request.content)
+    if request.atomic and len(request.content) > CONTENT_LIMIT:
+        raise ValidationFailed(
+            f"content has {len(request.content)} characters, and an entity holds {CONTENT_LIMIT} of them.",
+            remediation="Leave `atomic` out: it is kept whole as a raw memory, and the entity holds its beginning.",
+            details={"field": "body.content", "expected": f"at most {CONTENT_LIMIT} characters"},
+        )
     alike = await similar(app, call.caller, f"{request.title}\n{request.content}", request.kind)
     kept = await in_thread(_write, app, call, request, alike)
     ids = [kept.entity.id, kept.memory.entity.id]
@@ -83,25 +167,17 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     )
 
 
-def _require_fitting(request: RememberRequest) -> None:
-    require_spans(request.spans, request.content)
-    if request.atomic and len(request.content) > CONTENT_LIMIT:
-        raise ValidationFailed(
-            f"content has {len(request.content)} characters, and an entity holds {CONTENT_LIMIT} of them.",
-            remediation="Leave `atomic` out: it is kept whole as a raw memory, and the entity holds its beginning.",
-            details={"field": "body.content", "expected": f"at most {CONTENT_LIMIT} characters"},
-        )
-
-
 def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Similar]) -> Kept:
     caller = call.caller
-    place = writable_memory(caller, _scope(request))
+    scope = request.memory_scope or ("private" if request.project is None else "project")
+    place = writable_memory(caller, MemoryScopeRequest(scope, request.scope_key, request.project))
     task = active_task(app, caller, _project(request, place)) if request.active_task else None
+    superseded = {each for name, each in map(referred, request.related_to or ()) if name == SUPERSEDES}
     home = app.accounts.home_of(caller.user_id)
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         same = tx.memories.same_memories(place.key, request.content, limit=SAME_LIMIT)
         known = next((found for each in same if (found := _in_force(tx, caller, each)) is not None), None)
-        if known is not None and known[1].id not in _superseded_ids(request):
+        if known is not None and known[1].id not in superseded:
             kept = _known(tx, caller, request, known, task)
         else:
             bare = known[0] if known is not None else next((each for each in same if _is_bare(tx, each)), None)
@@ -139,11 +215,7 @@ def _known(
 def _restated(
     tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest
 ) -> tuple[Entity, list[str], list[str]]:
-    """Add the request's title and keys to the retrieval keys of a known record.
-
-    Title, kind and data stay, because others may rely on them; `supersedes:<id>` replaces the record. Return the
-    record, the words that are new, and the fields of the request that are not applied.
-    """
+    # Title, kind and data of a known record stay, because others may rely on them.
     unlike = _unlike(entity, request)
     keys = texts_in(entity.metadata.get(RETRIEVAL_KEYS))
     has = {comparable(each) for each in (entity.name, *keys)}
@@ -156,11 +228,6 @@ def _restated(
         known: JsonObject = {RETRIEVAL_KEYS: [*keys, *fresh]}
         entity = tx.records.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
     return entity, fresh, unlike
-
-
-def _superseded_ids(request: RememberRequest) -> set[str]:
-    named = (referred(each) for each in request.related_to or ())
-    return {target_id for name, target_id in named if name == SUPERSEDES}
 
 
 def may_change(caller: Principal, entity: Entity) -> bool:
@@ -186,11 +253,6 @@ def _unlike(entity: Entity, request: RememberRequest) -> list[str]:
     return [field for field, is_other in differs.items() if is_other]
 
 
-def _scope(request: RememberRequest) -> MemoryScopeRequest:
-    scope = request.memory_scope or ("private" if request.project is None else "project")
-    return MemoryScopeRequest(scope, request.scope_key, request.project)
-
-
 def _project(request: RememberRequest, place: Visibility) -> str | None:
     return place.scope_key if place.memory_scope == "project" else request.project
 
@@ -200,16 +262,13 @@ def _in_force(tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[Ra
     entity = None if made is None else tx.records.entity(made)
     if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
         return None
-    return None if _is_superseded(tx, caller, entity) else (memory, entity)
-
-
-def _is_superseded(tx: Transaction, caller: Principal, entity: Entity) -> bool:
     retiring = [
         each.source_id
         for each in tx.relations.relations_of(entity.id)
         if each.name == SUPERSEDES and each.target_id == entity.id and may_read(caller, each.visibility)
     ]
-    return any(may_read(caller, each.visibility) for each in tx.records.entities(retiring).values())
+    is_superseded = any(may_read(caller, each.visibility) for each in tx.records.entities(retiring).values())
+    return None if is_superseded else (memory, entity)
 
 
 def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
@@ -301,11 +360,10 @@ def _message(kept: Kept, others: Sequence[Similar]) -> str:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         remember,
         Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
-        roles=WRITERS,
+        *("entity_created", "entity_updated", "raw_capture_changed"),
         tool=Tool("Remember", read_only=False, omit_result=frozenset({"success"})),
-        events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
 )

@@ -1,6 +1,7 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
@@ -20,7 +21,7 @@ from tools.people.account import MeRequest
 from tools.people.organizations import permit
 from tools.people.teams import present_team
 from tools.records.entity_models import Name
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.runtime.threads import in_thread
 
 INSUFFICIENT = "insufficient_org_role"
@@ -137,7 +138,7 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
 def _permit(call: Call) -> Permit:
     def check(actor: Role, _before: Role | None) -> None:
         if actor not in ADMINS:
-            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
+            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
 
     return permit(call, check)
 
@@ -208,7 +209,7 @@ def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str 
         missing = "missing_scope_key"
         raise _wrong_key(missing, f"Name in scope_key which {scope} scope it is.", code=missing)
     if scope == "project":
-        require_live_project(app, caller.organization_id, key)
+        require_live(key, app.ledger.records.entity(caller.organization_id, key))
     elif scope == "team":
         present_team(app, caller, key)
     return key
@@ -224,18 +225,16 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
     def write() -> MemorySpaceView:
         caller, space_id = call.caller, str(request.space_id)
         present_space(app, caller, space_id)
-        given = [name for name in ("name", "description", "state", "metadata") if getattr(request, name) is not None]
+        fields = ("name", "description", "state", "metadata")
+        given = [name for name in fields if getattr(request, name) is not None]
         if not given:
-            raise InvalidRequest(
-                "Nothing to change.", remediation="Send at least one of name, description, state, metadata."
-            )
+            raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(fields)}.")
         name = None if request.name is None else request.name.strip()
         change = SpaceChange(name, request.description, request.state, request.metadata or {})
         details: JsonObject = {"changed": [*given], "state": request.state}
         audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
-        permit = _permit(call)
-        space = app.ledger.spaces.edit(caller.organization_id, space_id, change, audit=audit, permit=permit)
-        return _with_members(app, space)
+        edit = app.ledger.spaces.edit
+        return _with_members(app, edit(caller.organization_id, space_id, change, audit=audit, permit=_permit(call)))
 
     changed = await in_thread(write)
     await app.events.renew(call.caller.organization_id)
@@ -257,13 +256,8 @@ async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceM
             tuple(dict.fromkeys(request.permissions)),
             _instant(request.expires_at),
         )
-        details: JsonObject = {
-            "principal_type": draft.principal_type,
-            "principal_id": draft.principal_id,
-            "role": draft.role,
-            "permissions": list(draft.permissions),
-            "expires_at": None if draft.expires_at is None else draft.expires_at.isoformat(),
-        }
+        until = None if draft.expires_at is None else draft.expires_at.isoformat()
+        details = asdict(draft) | {"permissions": list(draft.permissions), "expires_at": until}
         audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
         which = (space.organization_id, space.id)
         return app.ledger.spaces.put_member(*which, draft, call.caller.user_id, audit=audit, permit=_permit(call))

@@ -16,7 +16,7 @@ from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
 from tools.people.account import Identifier
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.runtime.announcements import (
     MemberChange,
     ProjectChange,
@@ -222,7 +222,7 @@ async def _give_project_role(
 
     def write() -> ProjectMember:
         require_project_manager(call.caller, request.project_id)
-        require_live_project(app, organization_id, request.project_id)
+        require_live(request.project_id, app.ledger.records.entity(organization_id, request.project_id))
         details: JsonObject = {"user_id": request.user_id, "role": request.role}
         audit = audit_entry(call, action, organization_id, request.project_id, details)
         which = (organization_id, request.project_id, request.user_id)

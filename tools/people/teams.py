@@ -21,7 +21,7 @@ from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Re
 from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.runtime.announcements import ProjectNews, announce_project_members
 from tools.runtime.threads import in_thread
 
@@ -241,7 +241,7 @@ async def _change(
         if isinstance(request, TeamProjectRequest):
             projects, details = {request.project_id}, {"project_id": request.project_id}
         if isinstance(request, GiveTeamProjectRequest):
-            require_live_project(app, team.organization_id, request.project_id)
+            require_live(request.project_id, app.ledger.records.entity(team.organization_id, request.project_id))
             details["to"] = request.role
         granted = app.ledger.project_members.granted
         before = granted(team.organization_id, users, projects)

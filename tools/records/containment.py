@@ -52,7 +52,10 @@ def contain(tx: Transaction, caller: Principal, before: Entity | None, after: En
     `before` is None for a new entity. Unchanged fields are skipped.
     """
     for field in FIELDS if before is not None else ():
-        _leave(tx, field, before, after)
+        left = set(_named(field, before)) - set(_named(field, after)) if field.is_of(after) else set[str]()
+        for relation in tx.relations.unended_relations(after.id, {field.name}) if left else ():
+            if relation.target_id in left:
+                tx.relations.end_relation(relation.id)
     created = {after.id} if before is None else set[str]()
     record(tx, caller, stated_links(before, after), created=created)
 
@@ -92,22 +95,11 @@ def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: Json
     return update
 
 
-def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:
-    if before is None or not field.is_of(after):
-        return
-    left = set(_named(field, before)) - set(_named(field, after))
-    if not left:
-        return
-    for relation in tx.relations.unended_relations(after.id, {field.name}):
-        if relation.target_id in left:
-            tx.relations.end_relation(relation.id)
-
-
 def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:
-    known = set(_named(field, before)) if before is not None else set[str]()
-    if before is not None and _value(field, before) == _value(field, after):
-        return ()
     value = _value(field, after)
+    if before is not None and _value(field, before) == value:
+        return ()
+    known = set(_named(field, before))
     # `keep_hidden` has checked the given ids of an update.
     _check(field, value if before is None or not isinstance(value, list) else value[:DEPENDENCIES_LIMIT])
     return [target_id for target_id in dict.fromkeys(_named(field, after)) if target_id not in known]
@@ -117,8 +109,8 @@ def _value(field: Field, entity: Entity) -> JsonValue:
     return entity.project_id if field.key == "project_id" else entity.metadata.get(field.key)
 
 
-def _named(field: Field, entity: Entity) -> Iterator[str]:
-    value = _value(field, entity)
+def _named(field: Field, entity: Entity | None) -> Iterator[str]:
+    value = None if entity is None else _value(field, entity)
     for each in value if isinstance(value, list) and field.is_list else [value]:
         if isinstance(each, str) and each:
             yield each

@@ -2,7 +2,6 @@
 
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import NamedTuple, TypeVar
@@ -10,7 +9,7 @@ from typing import NamedTuple, TypeVar
 from auth.memory_policy import may_read_memory
 from auth.policy import NoProject, may_reach, may_read, may_take_place, require_writable
 from auth.principal import Principal
-from stores.errors import EngrainError, InvalidRequest, NotFound
+from stores.errors import InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
 from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.records.entity_types import RELATIONSHIP_TYPES
@@ -34,17 +33,6 @@ PHRASES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    id: str
-    field: str
-    types: Collection[str] = ()
-
-    @property
-    def details(self) -> JsonObject:
-        return {"field": f"body.{self.field}"}
-
-
 class Link(NamedTuple):
     source: Entity
     name: str
@@ -55,10 +43,6 @@ class Link(NamedTuple):
     fact: str | None = None
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
-
-    @property
-    def target(self) -> Target:
-        return Target(self.target_id, self.field, self.types)
 
 
 def record(
@@ -81,11 +65,24 @@ def record(
     if meant != [*links]:
         return record(tx, caller, meant, created=created)
     for link in links:
-        target = require_target(caller, link.target, targets.get(link.target_id))
+        target = require_target(caller, targets.get(link.target_id), link.target_id, link.field, link.types)
         _require_linkable(caller, link.name, link.source.memory_scope, target)
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
+    drafts = [
+        RelationDraft(
+            name=link.name,
+            source_id=link.source.id,
+            target_id=link.target_id,
+            fact=link.fact or "",
+            visibility=between(link.source.visibility, targets[link.target_id].visibility),
+            valid_at=link.valid_at,
+            invalid_at=link.invalid_at,
+            provenance={"from": link.field} if link.provenance is None else link.provenance,
+        )
+        for link in links
+    ]
     recorded = tx.relations.record_relations(
-        [_draft(link, targets[link.target_id]) for link in links],
+        drafts,
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
         may_end=may_end_facts(tx, caller),
     )
@@ -118,11 +115,7 @@ def fact_of(relation: Relation, source: str, target: str) -> str:
     """
     if relation.fact and relation.provenance.get("from") == BY_HAND:
         return relation.fact
-    return fact(source, relation.name, target)
-
-
-def fact(source: str, name: str, target: str) -> str:
-    return f"{source} {PHRASES.get(name) or name.lower().replace('_', ' ')} {target}"
+    return f"{source} {PHRASES.get(relation.name) or relation.name.lower().replace('_', ' ')} {target}"
 
 
 def require_linkable(ledger: Ledger, caller: Principal, references: Collection[str], memory_scope: str) -> None:
@@ -130,7 +123,7 @@ def require_linkable(ledger: Ledger, caller: Principal, references: Collection[s
     named = [referred(each) for each in references]
     there = ledger.records.entities(caller.organization_id, [target_id for _, target_id in named])
     for name, target_id in named:
-        target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
+        target = require_target(caller, there.get(target_id), target_id, "related_to")
         _require_linkable(caller, name, memory_scope, target)
 
 
@@ -139,49 +132,27 @@ def _require_linkable(caller: Principal, name: str, memory_scope: str, target: E
         require_writable(caller, target)
 
 
-def require_target(caller: Principal, wanted: Target, found: Found | None) -> Found:
+def require_target(
+    caller: Principal, found: Found | None, target_id: str, field: str, types: Collection[str] = ()
+) -> Found:
     """Check that a target exists for the caller and has an allowed type."""
-    if found is None or not may_read(caller, found.visibility) or (wanted.types and not may_reach(caller, found)):
-        raise _unknown(wanted)
-    if wanted.types and found.entity_type not in wanted.types:
-        raise _misplaced(wanted, found)
-    return found
-
-
-def _unknown(wanted: Target) -> EngrainError:
-    if "project" in wanted.types:
-        return NoProject(wanted.id)
-    return NotFound(
-        f"{wanted.field} names {wanted.id}, which does not exist.",
-        remediation="Use ids that a search or list returned" + _FORMS.get(wanted.field, "."),
-        details=wanted.details,
-    )
-
-
-_FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
-
-
-def _misplaced(wanted: Target, found: Entity | Outline) -> EngrainError:
-    if "project" in wanted.types:
-        return NoProject(wanted.id)
-    types = " or ".join(sorted(wanted.types))
-    return InvalidRequest(
-        f"{wanted.field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {types}.",
+    is_there = found is not None and may_read(caller, found.visibility) and (not types or may_reach(caller, found))
+    if found is not None and is_there and (not types or found.entity_type in types):
+        return found
+    if "project" in types:
+        raise NoProject(target_id)
+    if found is None or not is_there:
+        forms = ", plain or as `relationship:id`" if field == "related_to" else ""
+        raise NotFound(
+            f"{field} names {target_id}, which does not exist.",
+            remediation=f"Use ids that a search or list returned{forms}.",
+            details={"field": f"body.{field}"},
+        )
+    expected = " or ".join(sorted(types))
+    raise InvalidRequest(
+        f"{field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {expected}.",
         remediation="List the records of that type and use one of their ids.",
-        details={**wanted.details, "expected": types, "actual": found.entity_type},
-    )
-
-
-def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
-    return RelationDraft(
-        name=link.name,
-        source_id=link.source.id,
-        target_id=target.id,
-        fact=link.fact or "",
-        visibility=between(link.source.visibility, target.visibility),
-        valid_at=link.valid_at,
-        invalid_at=link.invalid_at,
-        provenance={"from": link.field} if link.provenance is None else link.provenance,
+        details={"field": f"body.{field}", "expected": expected, "actual": found.entity_type},
     )
 
 

@@ -58,16 +58,8 @@ def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
     )
 
 
-def require_live_project(app: App, organization_id: str, project_id: str) -> None:
-    """Refuse new records in a project that was deleted.
-
-    Write rights are checked where the record gets its visibility (`auth.policy`).
-    """
-    require_live(project_id, app.ledger.records.entity(organization_id, project_id))
-
-
 def require_live(project_id: str, found: Entity | None) -> None:
-    """Check an entity that was read under the id of a project."""
+    """Refuse new records in a project that was deleted; `found` is what was read under its id."""
     if found is None or found.entity_type != "project":
         raise NoProject(project_id)
 

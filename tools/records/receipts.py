@@ -81,7 +81,6 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
     if not isinstance(receipt, MutationReceipt):
         return {}
     organization = caller.organization_id
-    told: JsonObject = {}
 
     def written() -> dict[str, str]:
         ids = [each.partition(":")[2] for each in receipt.affected_records]
@@ -89,8 +88,7 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
         return {id_: readable_by(app, caller, found[id_].visibility) for id_ in ids if id_ in found}
 
     readers = await in_thread(written)
-    if readers:
-        told["readable_by"] = next(iter(readers.values()))
+    told: JsonObject = {"readable_by": next(iter(readers.values()))} if readers else {}
     if getattr(result, "background_jobs", None) is None:
         head = await in_thread(app.ledger.feed.head, organization)
         if pending := (await until_visible(app, caller, head.sequence, list(readers))).pending_indexes:

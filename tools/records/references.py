@@ -1,6 +1,6 @@
 """Redaction of metadata ids that name records the caller may not read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
@@ -10,6 +10,7 @@ from auth.principal import Principal
 from stores.ledger import Brief
 from stores.records import Entity, JsonObject
 from tools.app import App
+from tools.frame.json_values import texts_in
 
 Shown = TypeVar("Shown", Entity, Brief)
 KEYS = frozenset({"epic_id", "parent_task_id", "task_id", "depends_on"})
@@ -24,24 +25,16 @@ def without_hidden(
     Ids of deleted records stay. Blocks.
     """
     found = list(entities)
-    named = {each for entity in found if not entity.metadata.keys().isdisjoint(KEYS) for each in _named(entity)}
-    hidden = _hidden(app, caller, named, as_of) if named else set[str]()
-    return [_without(entity, hidden) for entity in found] if hidden else found
-
-
-def _named(entity: Entity | Brief) -> Iterator[str]:
-    for key in KEYS:
-        value = entity.metadata.get(key)
-        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
-
-
-def _hidden(app: App, caller: Principal, named: set[str], as_of: datetime | None) -> set[str]:
+    values = (value for entity in found for key in KEYS if (value := entity.metadata.get(key)) is not None)
+    named = {each for value in values for each in texts_in(value if isinstance(value, list) else [value])}
+    if not named:
+        return found
     there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible)
     hidden = {each for each, standing in there.items() if not may_read(caller, standing.visibility)}
     if as_of is not None:
         then = app.ledger.records.entities_at(caller.organization_id, named, as_of)
         hidden |= {each for each, entity in then.items() if not may_read(caller, entity.visibility)}
-    return hidden
+    return [_without(entity, hidden) for entity in found] if hidden else found
 
 
 def _without(entity: Shown, hidden: set[str]) -> Shown:

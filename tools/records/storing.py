@@ -1,7 +1,7 @@
 """Storing new entities, used by every operation that creates some."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from auth.policy import Visibility, require_entry, require_whole, without_stamped, writable_visibility
 from auth.principal import Principal
@@ -27,28 +27,14 @@ LONG_TEXT, LONG_TEXT_TIMEOUT_S = 10_000, 1.5
 BARE_IDS = ("task", "document")
 
 
-@dataclass(frozen=True, slots=True)
-class Created:
-    """Created entities, and the feed position that the indexes must reach to show them."""
-
-    entities: Sequence[Entity]
-    sequence: int
-
-    @property
-    def ids(self) -> list[str]:
-        return [entity.id for entity in self.entities]
-
-
-async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
-    """Write entities with their relations in one transaction."""
-
-    def write() -> Created:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = store_in(call, tx, requests, sync=sync)
-        return Created(entities, tx.sequence)
-
-    return await in_thread(write)
+def store(
+    app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool
+) -> tuple[list[Entity], int]:
+    """Write entities with their relations; return them with their position in the feed. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+        entities = store_in(call, tx, requests, sync=sync)
+    return entities, tx.sequence
 
 
 def store_in(  # noqa: PLR0913 - three are for the derived, the trusted and the imported ones
@@ -78,13 +64,13 @@ def store_in(  # noqa: PLR0913 - three are for the derived, the trusted and the 
     entities = tx.records.create_entities(
         [
             (
-                replace(draft, metadata=moved(draft, draft.metadata, tx.now) | trusted),
+                replace(
+                    narrowed(caller, draft, [*made_of, *([] if source is None else [source.entity])]),
+                    metadata=moved(draft, draft.metadata, tx.now) | trusted,
+                ),
                 {"mode": mode, **workflow_fields(draft.metadata)},
             )
-            for draft in (
-                narrowed(caller, draft, [*made_of, *([] if source is None else [source.entity])])
-                for draft, source in zip(drafts, sources, strict=True)
-            )
+            for draft, source in zip(drafts, sources, strict=True)
         ]
     )
     links: list[Link] = []

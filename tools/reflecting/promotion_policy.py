@@ -22,7 +22,7 @@ from auth.visibility import entity_key
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.records import JsonObject, RawMemory, ReviewState
 from tools.frame.operation import Request, Result
-from tools.memory.remember_models import Remembrance
+from tools.memory.remember import Remembrance
 from tools.records.entity_models import CONTENT_LIMIT, EntityId, Label, RelatedTo
 from tools.reflecting.duplicates import OPPOSING, Comparison, Statement
 from tools.reflecting.reflection.finding import KINDS, Kind, sensitivity_flags

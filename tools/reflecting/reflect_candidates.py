@@ -15,7 +15,7 @@ from tools.app import App
 from tools.frame.operation import Request, Result
 from tools.packs.facets import Intent
 from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
-from tools.records.linking import Target, referred, require_target
+from tools.records.linking import referred, require_target
 from tools.reflecting.duplicates import OPPOSING, STATING, Comparison, Known, Relationship
 from tools.reflecting.reflection.finding import Finding, Kind
 from tools.work.tasks import active_task
@@ -184,8 +184,8 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
     found: dict[tuple[str, str], Tie] = {}
     for name, target_id, field in named:
-        wanted = Target(target_id, field, ("task",) if field == "task_ids" else ())
-        target = require_target(caller, wanted, there.get(target_id))
+        types = ("task",) if field == "task_ids" else ()
+        target = require_target(caller, there.get(target_id), target_id, field, types)
         found.setdefault((name, target_id), Tie(name, target, field))
     active = active_task(app, caller, request.project) if request.active_task else None
     if active is not None:

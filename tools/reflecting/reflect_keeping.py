@@ -21,7 +21,7 @@ from tools.records.derivation import link
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record
 from tools.records.memory_models import RawMemoryFields
-from tools.records.projects import require_live_project
+from tools.records.projects import require_live
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
 from tools.reflecting.duplicates import OPPOSING, Known, duplicates_since
@@ -63,7 +63,7 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
         if stores_anything(request):
             writable_memory(caller, MemoryScopeRequest())
         return Visibility(private_key(caller.user_id), "private", None)
-    require_live_project(app, caller.organization_id, project)
+    require_live(project, app.ledger.records.entity(caller.organization_id, project))
     if stores_anything(request):
         if not may_read(caller, members_key(project)):
             raise MemoryDenied(

@@ -10,11 +10,11 @@ from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.dates import optional_moment
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Request, Route, Tool, mutation
+from tools.frame.operation import SYNCED, Call, Request, Route, Tool, writing
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts, refuse_cycles
 from tools.records.storing import until_visible
-from tools.relations.relations import REFUSALS, SYNC, Date, Fact, RelationWritten, receipt, refuse_stated, relation_view
+from tools.relations.relations import REFUSALS, SYNC, Date, Fact, RelationWritten, fact_view, receipt, refuse_stated
 from tools.runtime.threads import in_thread
 
 
@@ -76,8 +76,10 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
         return NamedRelation(relation, source.name, target.name), tx.sequence
 
     named, sequence = await in_thread(write)
-    return RelationWritten(
-        **dict(relation_view(named, app.clock())),
+    return fact_view(
+        RelationWritten,
+        named,
+        app.clock(),
         is_new=False,
         ended=[] if request.withdraw else [named.relation.id],
         background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
@@ -95,16 +97,9 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         end_relation,
-        Route(
-            "POST",
-            "/api/relations/{relation_id}/invalidate",
-            query=frozenset({"sync"}),
-            tag="relations",
-            errors=REFUSALS,
-        ),
-        roles=WRITERS,
-        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
+        Route("POST", "/api/relations/{relation_id}/invalidate", query=SYNCED, tag="relations", errors=REFUSALS),
+        tool=Tool("End a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
     ),
 )

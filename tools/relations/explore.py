@@ -21,6 +21,8 @@ from tools.records.references import without_hidden
 from tools.relations.relations import RelationName
 
 WALK_LIMIT = 1000
+SAME = ("category", "epic", "no_epic", "complexity", "feature", "include_archived")
+"""Filters that the ledger has under the same names."""
 WIDE = 5
 """Factor on the limit of a walk whose filters drop some entities."""
 
@@ -115,11 +117,10 @@ def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 
     `total` counts the entities of this page, `actual_total` those of all pages.
     """
-    return (_list if request.mode == "list" else _walk)(app, call, request)
-
-
-def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
-    query = replace(_query(call, request), limit=request.limit, offset=request.offset)
+    query = _query(call, request)
+    if request.mode != "list":
+        return _walk(app, call, request, replace(query, include_chunks=True))
+    query = replace(query, limit=request.limit, offset=request.offset)
     found, total = app.ledger.records.list_briefs(call.caller.organization_id, query)
     shown = without_hidden(app, call.caller, found)
     return _page(request, [explored(brief) for brief in shown], total)
@@ -140,18 +141,9 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
         # A tag may hold a comma.
         tags=tuple({*split_list(request.tags), *([request.tags] if request.tags else [])}),
         languages=(request.language,) if request.language else (),
-        category=request.category,
-        project_ids=_projects(request),
-        epic=request.epic,
-        no_epic=request.no_epic,
-        complexity=request.complexity,
-        feature=request.feature,
-        include_archived=request.include_archived,
+        project_ids=(*(request.project_ids or ()), *((request.project,) if request.project else ())),
+        **{name: getattr(request, name) for name in SAME},
     )
-
-
-def _projects(request: ExploreRequest) -> tuple[str, ...]:
-    return (*(request.project_ids or ()), *((request.project,) if request.project else ()))
 
 
 def explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
@@ -190,7 +182,7 @@ def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int, *, c
     )
 
 
-def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
+def _walk(app: App, call: Call, request: ExploreRequest, wanted: EntityQuery) -> Explored:
     if request.entity_id is None:
         raise ValidationFailed(
             f"entity_id is required for mode {request.mode}.",
@@ -198,16 +190,20 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
         )
     request = request.model_copy(update={"entity_id": (start := visible_id(app, call.caller, request.entity_id))})
     depth = 1 if request.mode == "related" else request.depth
-    queries = _queries(call, request, depth)
-    walks = _walks(app, call, start, depth, queries)
-    kept = _kept(app, call, request, walks)
+    queries = _queries(request, wanted, depth)
+    walks = {
+        side: walked(app, call, [start], depth, query, cap=query.limit_per_id, most_around=WALK_LIMIT)[start]
+        for side, query in queries.items()
+    }
+    kept = _kept(app, call, wanted, walks)
     if depth == 1 and any(
         walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
     ):
         walks = {
-            side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
+            side: _nearby(app, call, start, wanted, queries[side]) if walk.capped else walk
+            for side, walk in walks.items()
         }
-        kept = _kept(app, call, request, walks)
+        kept = _kept(app, call, wanted, walks)
     retired = app.ledger.records.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
@@ -231,59 +227,42 @@ def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
-def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
+def _kept(app: App, call: Call, wanted: EntityQuery, walks: Mapping[Dependency | None, Walk]) -> set[str]:
     ids = (step.id for walk in walks.values() for step in walk.entities)
-    return app.ledger.records.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
+    return app.ledger.records.matching_ids(call.caller.organization_id, wanted, ids)
 
 
-def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
-    return replace(_query(call, request), include_chunks=True)
-
-
-def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency | None, NeighbourQuery]:
-    wanted = frozenset(request.relationship_types or ()) or None
-    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=_most(request, depth))
+def _queries(request: ExploreRequest, wanted: EntityQuery, depth: int) -> dict[Dependency | None, NeighbourQuery]:
+    names = frozenset(request.relationship_types or ()) or None
+    bare = EntityQuery(wanted.visibility, include_archived=wanted.include_archived, include_chunks=True)
+    most = WIDE * WALK_LIMIT if depth == 1 or wanted != bare else WALK_LIMIT
+    query = NeighbourQuery(visibility=wanted.visibility, names=names, limit_per_id=most)
     if depth == 1:
-        types, projects = frozenset(request.types or ()) or None, frozenset(_projects(request)) or None
+        types, projects = frozenset(wanted.types) or None, frozenset(wanted.project_ids) or None
         query = replace(query, entity_types=types, project_ids=projects)
     if request.mode != "dependencies":
         return {None: query}
-    depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
+    depends, precedes = (each if names is None else each & names for each in (DEPENDS, PRECEDES))
     return {
         "needs": replace(query, names=depends, incoming_names=precedes),
         "needed_by": replace(query, names=precedes, incoming_names=depends),
     }
 
 
-def _most(request: ExploreRequest, depth: int) -> int:
-    filters = (
-        *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
-        *(request.status, request.priority, request.tags, request.types, _projects(request)),
-    )
-    return WIDE * WALK_LIMIT if depth == 1 or any(filters) else WALK_LIMIT
-
-
-def _walks(
-    app: App, call: Call, start_id: str, depth: int, queries: Mapping[Dependency | None, NeighbourQuery]
-) -> dict[Dependency | None, Walk]:
+def walked(
+    app: App, call: Call, start_ids: Sequence[str], depth: int, query: NeighbourQuery, **bounds: int
+) -> dict[str, Walk]:
+    """Walk the graph from some entities, by their ids. Blocks."""
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
-        graph = indexes.graph
-        return {
-            side: graph.walks([start_id], depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)[
-                start_id
-            ]
-            for side, each in queries.items()
-        }
+        return indexes.graph.walks(start_ids, depth=depth, query=query, **bounds)
 
 
-def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
+def _nearby(app: App, call: Call, start_id: str, wanted: EntityQuery, query: NeighbourQuery) -> Walk:
     names = {way: query.towards(way).names for way in query.ways}
-    wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
-    found = app.ledger.relations.links_to_matching(
-        call.caller.organization_id, str(request.entity_id), wanted, names, most
-    )
+    most = WIDE * WALK_LIMIT
+    found = app.ledger.relations.links_to_matching(call.caller.organization_id, start_id, wanted, names, most)
     steps: dict[str, dict[Step, None]] = {}
     for link in found:
         steps.setdefault(link.id, {})[Step(link.name, link.way)] = None

@@ -1,6 +1,6 @@
 """Expanding the graph neighbours of several ids."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from auth.memory_policy import may_read_memory
 from auth.policy import may_read
-from stores.errors import NotFound, Unavailable
+from stores.errors import NotFound
 from stores.graph import NeighbourQuery, Walk
 from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
@@ -17,7 +17,7 @@ from tools.entities.entities import with_entities
 from tools.frame.operation import Call, Operation, Request, Result, Tool
 from tools.records.entity_models import EntityId
 from tools.records.entity_types import EntityType
-from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession
+from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession, walked
 from tools.relations.relations import RelationName
 
 SEEDS_LIMIT = 50
@@ -84,17 +84,8 @@ def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
     # A memory has the neighbours of the entity made of it.
     made = with_entities(app, caller, known)
-    found = _walks(app, call, request, list(made.values()))
-    walks = {id_: found[made[id_]] for id_ in known}
-    reached = (step.id for walk in walks.values() for step in walk.entities)
-    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
-    results = [_neighborhood(app, call, request, seeds[id_], (walks[id_], standings)) for id_ in known]
-    return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
-
-
-def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]) -> dict[str, Walk]:
     query = NeighbourQuery(
-        visibility=call.caller.visible,
+        visibility=caller.visible,
         names=frozenset(request.relationship_types or ()) or None,
         include_incoming=request.include_incoming,
         limit_per_id=200,
@@ -103,16 +94,17 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
         # Filter inside the index, so that unwanted neighbours do not use up the limit.
         projects = None if request.project is None else frozenset({request.project})
         query = replace(query, entity_types=frozenset(request.types or ()) or None, project_ids=projects)
-    with app.indexer.indexes(call.caller.organization_id) as indexes:
-        if indexes.graph is None:
-            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
-        return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
+    found = walked(app, call, list(made.values()), request.depth, query)
+    walks = {id_: found[made[id_]] for id_ in known}
+    reached = (step.id for walk in walks.values() for step in walk.entities)
+    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
+    results = [_neighborhood(app, call, request, seeds[id_], walks[id_], standings) for id_ in known]
+    return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
 
 
 def _neighborhood(
-    app: App, call: Call, request: ExpandRequest, seed: Entity, found: tuple[Walk, Mapping[str, RecordStatus]]
+    app: App, call: Call, request: ExpandRequest, seed: Entity, walk: Walk, standings: Mapping[str, RecordStatus]
 ) -> Neighborhood:
-    walk, standings = found
     by_name = SUPERSEDES in (request.relationship_types or ())
     steps = [
         step

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -17,7 +17,7 @@ from tools.app import App
 from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson, without_none
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Request, Result, Route, Tool, mutation
+from tools.frame.operation import SYNCED, Call, Filters, Operation, Request, Result, Route, Tool, writing
 from tools.records.containment import stating_field
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
@@ -92,21 +92,17 @@ class RelationWritten(RelationView):
     mutation_receipt: MutationReceipt | None = None
 
 
-def relation_view(named: NamedRelation, now: datetime) -> RelationView:
-    relation = named.relation
-    return RelationView.of(
-        relation,
-        source_name=named.source_name,
-        target_name=named.target_name,
-        fact=fact_of(relation, named.source_name, named.target_name),
-        is_current=is_current(relation, now),
-    )
+F = TypeVar("F", bound=FactView)
 
 
-def is_current(relation: Relation, now: datetime) -> bool:
-    """Return whether a fact is open and true now. One recorded as true has begun, whatever the clock says."""
-    begun = relation.valid_at <= max(now, relation.created_at)
-    return relation.expired_at is None and begun and (relation.invalid_at is None or relation.invalid_at > now)
+def fact_view(kind: type[F], named: NamedRelation, now: datetime, today: Relation | None = None, **more: Any) -> F:
+    """Show a fact; `today` is the relation by what is known today, where that is another."""
+    there = today or named.relation
+    # One recorded as true has begun, whatever the clock says.
+    begun = there.valid_at <= max(now, there.created_at)
+    more["is_current"] = there.expired_at is None and begun and (there.invalid_at is None or there.invalid_at > now)
+    names = {"source_name": named.source_name, "target_name": named.target_name}
+    return kind.of(named.relation, fact=fact_of(*named), **names, **more)
 
 
 SYNC = "Wait until the graph shows it, at most 20 s."
@@ -127,9 +123,10 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     """
     (one,), ends, sequence = await in_thread(_write, app, call, [request])
     named = NamedRelation(one.relation, ends[one.relation.source_id].name, ends[one.relation.target_id].name)
-    view = relation_view(named, app.clock())
-    return RelationWritten(
-        **dict(view),
+    return fact_view(
+        RelationWritten,
+        named,
+        app.clock(),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
         background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
@@ -205,7 +202,7 @@ def list_relations(app: App, call: Call, request: ListRelationsRequest) -> Relat
     )
     found, total = app.ledger.relations.list_relations(call.caller.organization_id, query)
     now = app.clock()
-    shown = [relation_view(each, now) for each in found[: request.limit]]
+    shown = [fact_view(RelationView, each, now) for each in found[: request.limit]]
     return RelationPage.of(request, relations=shown, total=total, has_more=len(found) > request.limit)
 
 
@@ -279,16 +276,13 @@ def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationRece
 REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
-    mutation(
+    writing(
         add_relation,
-        Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
-        roles=WRITERS,
-        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), toolset="facts"),
+        Route("POST", "/api/relations", status=201, query=SYNCED, tag="relations", errors=REFUSALS),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
     ),
-    mutation(
-        bulk_relations,
-        Route("POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
-        roles=WRITERS,
+    writing(
+        bulk_relations, Route("POST", "/api/relations/bulk", status=201, query=SYNCED, tag="relations", errors=REFUSALS)
     ),
     Operation(
         list_relations,

@@ -6,14 +6,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from stores.ledger import HistoryQuery, Recalled
+from stores.ledger import HistoryQuery, NamedRelation
 from tools.app import App
 from tools.entities.entities import visible_id
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
 from tools.records.entity_models import EntityId
-from tools.records.linking import fact_of
-from tools.relations.relations import FactView, is_current
+from tools.relations.relations import FactView, fact_view
 
 LIMIT = 200
 
@@ -90,7 +89,11 @@ def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
     ends = {end for each in shown for end in (each.then.source_id, each.then.target_id)}
     ends |= set() if request.entity_id is None else {request.entity_id}
     names = app.ledger.relations.entity_names(caller.organization_id, ends, as_of)
-    edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
+    edges = [
+        fact_view(TemporalEdge, NamedRelation(known, names[known.source_id], names[known.target_id]), now, today)
+        for known, today in shown
+        if {known.source_id, known.target_id} <= names.keys()
+    ]
     if request.mode == "timeline":
         ids = [edge.id for edge in edges]
         ends_by_id = app.ledger.relations.earlier_ends(caller.organization_id, ids, known_at or as_of)
@@ -108,18 +111,6 @@ def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
     )
 
 
-def _edge(known: Recalled, names: dict[str, str], now: datetime) -> TemporalEdge:
-    relation = known.then
-    source, target = names[relation.source_id], names[relation.target_id]
-    return TemporalEdge.of(
-        relation,
-        source_name=source,
-        target_name=target,
-        fact=fact_of(relation, source, target),
-        is_current=is_current(known.today, now),
-    )
-
-
 _FOUND = {
     "history": "{} that held",
     "timeline": "{} of every time",
@@ -134,14 +125,11 @@ def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str 
         said += ", or had ended"
     about = f" of {name}" if name is not None else ""
     when = f", as at {request.as_of}" if request.as_of is not None else ""
-    more = f"; there are more: {_way_on(request)}" if has_more else ""
-    return f"{said}{about}{when}{more}."
-
-
-def _way_on(request: TemporalRequest) -> str:
     ways = ["raise limit"] if request.limit < LIMIT else []
     ways += ["name an entity"] if request.entity_id is None else []
-    return ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
+    way_on = ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
+    more = f"; there are more: {way_on}" if has_more else ""
+    return f"{said}{about}{when}{more}."
 
 
 OPERATIONS = (

@@ -5,6 +5,7 @@ Backticks and words such as `--flag` or `src/file.py` become code.
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from tools.text.plain import one_line
 
@@ -50,7 +51,8 @@ _NAMES = frozenset(_PROPER.split())
 def inert(text: str) -> str:
     line = _ROLE.sub("", _LINK.sub(_spoken_link, one_line(text)))
     parts: list[str] = []
-    for part in _rendered(line):
+    rendered = ([code(piece)] if is_code else map(_word, re.split(r"(\s+)", piece)) for is_code, piece in _pieces(line))
+    for part in chain.from_iterable(rendered):
         # Two runs of backticks side by side would be one.
         if parts and parts[-1].endswith("`") and part.startswith("`"):
             parts.append(" ")
@@ -78,10 +80,8 @@ def code_words(text: str) -> Iterator[str]:
             yield piece
             continue
         for word in piece.split():
-            if _is_ordinary(word):
-                continue
             _, core, _ = _taken_apart(word)
-            if _is_code(core):
+            if not _is_ordinary(word) and _is_code(core):
                 yield core
 
 
@@ -97,14 +97,6 @@ def _pieces(line: str) -> Iterator[tuple[bool, str]]:
         yield True, span[2].strip()
         at = span.end()
     yield False, line[at:]
-
-
-def _rendered(line: str) -> Iterator[str]:
-    for is_code, piece in _pieces(line):
-        if is_code:
-            yield code(piece)
-        else:
-            yield from map(_word, re.split(r"(\s+)", piece))
 
 
 def _word(word: str) -> str:

@@ -1,10 +1,9 @@
 """The verb manage: all task and epic operations in one tool."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Annotated, get_args
+from typing import Annotated, NamedTuple, get_args
 
 from pydantic import Field, StringConstraints
 
@@ -12,59 +11,42 @@ from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.crawling import operations as crawling
-from tools.frame.operation import WRITERS, Call, Request, Result, Run, Tool, mutation, perform
+from tools.frame.operation import Call, Operation, Request, Result, Run, Tool, perform, writing
 from tools.frame.parsing import parse
 from tools.governance import review
 from tools.governance.corrections import correct_memory
-from tools.governance.lifecycle import CorrectionRequest, CorrectionView
+from tools.governance.lifecycle import CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.projects import ProjectNames
 from tools.runtime.threads import in_thread
-from tools.work import moves, notes, planning, tasks
+from tools.work import notes, planning, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice
 from tools.work.work_changes import WorkDone
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
-    """An action: its request model, the field that `entity_id` fills, and its function."""
-
-    request: type[Request]
+class Action(NamedTuple):
     key: str
-    """Empty for an action on nothing in particular."""
+    """The field that `entity_id` fills; empty for an action on nothing in particular."""
     run: Run
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    """Fields that the action itself says."""
 
 
+_NAMED: Sequence[tuple[str, Sequence[Run]]] = (
+    ("task_id", (tasks.start_task, tasks.block_task, tasks.unblock_task, tasks.submit_review, tasks.complete_task)),
+    ("task_id", (tasks.archive_task, tasks.update_task, notes.add_note)),
+    ("epic_id", (tasks.start_epic, tasks.complete_epic, tasks.archive_epic, tasks.update_epic)),
+    ("task_id", (planning.estimate,)),
+    ("entity_id", (planning.prioritize, planning.suggest, planning.detect_cycles)),
+    ("source_id", (correct_memory,)),
+)
 ACTIONS: Mapping[str, Action] = {
-    "start_task": Action(moves.StartTaskRequest, "task_id", moves.start_task),
-    "block_task": Action(moves.BlockTaskRequest, "task_id", moves.block_task),
-    "unblock_task": Action(moves.UnblockTaskRequest, "task_id", moves.unblock_task),
-    "submit_review": Action(moves.SubmitReviewRequest, "task_id", moves.submit_review),
-    "complete_task": Action(moves.CompleteTaskRequest, "task_id", moves.complete_task),
-    "archive_task": Action(moves.ArchiveTaskRequest, "task_id", moves.archive_task),
-    "update_task": Action(tasks.UpdateTaskRequest, "task_id", tasks.update_task),
-    "add_note": Action(notes.AddNoteRequest, "task_id", notes.add_note),
-    "start_epic": Action(moves.StartEpicRequest, "epic_id", moves.start_epic),
-    "complete_epic": Action(moves.CompleteEpicRequest, "epic_id", moves.complete_epic),
-    "archive_epic": Action(moves.ArchiveEpicRequest, "epic_id", moves.archive_epic),
-    "update_epic": Action(moves.UpdateEpicRequest, "epic_id", moves.update_epic),
-    "estimate": Action(planning.EstimateRequest, "task_id", planning.estimate),
-    "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
-    "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
-    "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
-    "correct_memory": Action(CorrectionRequest, "source_id", correct_memory),
-    "crawl": Action(crawling.CrawlRequest, "", crawling.crawl_source),
-    **dict.fromkeys(("sync", "refresh"), Action(crawling.SyncRequest, "source_id", crawling.sync_source)),
-    "review": Action(review.ListReviewRequest, "", review.list_review),
-    **{
-        verb: Action(review.DecideRequest, "item_id", review.decide_review, {"verb": verb})
-        for verb in get_args(review.Verb)
-    },
+    **{run.__name__: Action(key, run) for key, runs in _NAMED for run in runs},
+    "crawl": Action("", crawling.crawl_source),
+    **dict.fromkeys(("sync", "refresh"), Action("source_id", crawling.sync_source)),
+    "review": Action("", review.list_review),
+    **dict.fromkeys(get_args(review.Verb), Action("item_id", review.decide_review)),
 }
-ALL = Action(crawling.SyncAllRequest, "", crawling.sync_all_sources)
+ALL = Action("", crawling.sync_all_sources)
 """`refresh` without an `entity_id`."""
 ABSENT: Mapping[str, str] = {
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
@@ -122,18 +104,18 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
         return _unknown(app, request)
     if request.entity_id is None and request.action == "refresh":
         action = ALL
-    if request.entity_id is None and action.key:
+    key, run = action
+    if request.entity_id is None and key:
         raise _misused("entity_id", f"entity_id is required for {request.action}.", "id of a task or epic")
     given = request.data or {}
-    if action.key in given:
-        raise _misused(
-            f"data.{action.key}", f"data names {action.key}; that is what entity_id is for.", "no such field"
-        )
-    own = {**action.fixed, **({action.key: request.entity_id} if action.key else {})}
-    fields = parse(action.request, {**given, **own}, where="arguments.data", hidden=tuple(own))
+    if key in given:
+        raise _misused(f"data.{key}", f"data names {key}; that is what entity_id is for.", "no such field")
+    own = {key: request.entity_id} if key else {}
+    own |= {"verb": request.action} if run is review.decide_review else {}
+    fields = parse(Operation(run).request, {**given, **own}, where="arguments.data", hidden=tuple(own))
     if "project" in fields.model_fields_set:
         fields = await in_thread(ProjectNames(app, call.caller).with_ids, fields)
-    done = await perform(action.run, app, call, fields)
+    done = await perform(run, app, call, fields)
     return _managed(app, request, done)
 
 
@@ -148,10 +130,9 @@ def _managed(app: App, request: ManageRequest, done: Done) -> Managed:
         said = getattr(done, "message", getattr(done, "reason", f"{request.action} done"))
         message = "Note added" if isinstance(done, NoteView) else said
         data = done.model_dump(mode="json", exclude={"mutation_receipt"}, exclude_none=True)
-    return Managed(
+    return Managed.of(
+        request,
         success=done.success if isinstance(done, Advice) else getattr(done, "applied", True),
-        action=request.action,
-        entity_id=request.entity_id,
         message=message,
         data=data,
         timestamp=app.clock(),
@@ -164,14 +145,8 @@ def _unknown(app: App, request: ManageRequest) -> Managed:
     near = [each for each in known if request.action.lower() in each] or get_close_matches(request.action, known)
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     missing = ABSENT.get(request.action, f"There is no action {request.action}.{meant}")
-    return Managed(
-        success=False,
-        action=request.action,
-        entity_id=request.entity_id,
-        message=f"{missing} Actions are {', '.join(known)}.",
-        data={"actions": [*known]},
-        timestamp=app.clock(),
-    )
+    said = f"{missing} Actions are {', '.join(known)}."
+    return Managed.of(request, success=False, message=said, data={"actions": [*known]}, timestamp=app.clock())
 
 
 def _misused(field: str, message: str, expected: str) -> ValidationFailed:
@@ -179,10 +154,10 @@ def _misused(field: str, message: str, expected: str) -> ValidationFailed:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         manage,
-        roles=WRITERS,
+        None,
+        *("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
         tool=Tool("Work on tasks and epics", read_only=False, omit_result=frozenset({"timestamp"})),
-        events=("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
     ),
 )

@@ -10,7 +10,7 @@ from auth.policy import require_work
 from stores.ledger import ABOUT
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, Operation, Request, Result, Route, writing
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
 from tools.work.work_changes import Said, draft_beside, present, store_beside
@@ -92,11 +92,10 @@ def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
 
 
 OPERATIONS = (
-    mutation(
+    writing(
         add_note,
         Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404, 409)),
-        roles=WRITERS,
-        events=("note_pending", "note_created", "entity_pending", "entity_created"),
+        *("note_pending", "note_created", "entity_pending", "entity_created"),
     ),
     Operation(list_notes, route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,))),
 )

@@ -71,6 +71,10 @@ class Ranked:
     holds_up: int
 
     @property
+    def assignees(self) -> set[str]:
+        return {comparable(name.strip()) for name in texts_in(self.task.metadata.get("assignees"))}
+
+    @property
     def is_ready(self) -> bool:
         return not self.waits_for and self.task.metadata.get("status") != "blocked"
 
@@ -102,7 +106,8 @@ def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
     ranked = _ranked(app, call.caller, request.entity_id)
     free = [each for each in ranked if each.is_ready and each.task.metadata.get("status") in WAITING]
     if request.assignee is not None:
-        free = [each for each in free if _is_free(each.task, request.assignee)]
+        person = comparable(request.assignee.strip())
+        free = [each for each in free if not each.assignees or person in each.assignees]
     message = f"{len(free)} tasks can be taken up" if free else "No task can be taken up now"
     return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
 
@@ -146,11 +151,6 @@ def _hours(task: Entity) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_HOURS:
         return None
     return float(value)
-
-
-def _is_free(task: Entity, person: str) -> bool:
-    assignees = task.metadata.get("assignees")
-    return not assignees or comparable(person.strip()) in {comparable(name.strip()) for name in texts_in(assignees)}
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:

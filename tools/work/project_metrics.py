@@ -6,8 +6,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from pydantic import Field
 
 from auth.policy import NoProject, may_read
-from stores.ledger import TaskTally
-from stores.records import Entity
 from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Route
 from tools.records.entity_models import EntityId
@@ -95,15 +93,11 @@ def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> Pro
     if project is None or project.entity_type != "project" or not may_read(caller, project.visibility):
         raise NoProject(project_id)
     days = [now.astimezone(UTC).date() - timedelta(days=ago) for ago in reversed(range(TREND_DAYS))]
-    since = datetime.combine(days[0], time.min, UTC)
+    since, recent = datetime.combine(days[0], time.min, UTC), now - RECENT
     tally = app.ledger.records.task_tally(organization, project_id, caller.visible, since=since)
-    return ProjectMetricsView(metrics=_view(project, tally, days, now - RECENT))
-
-
-def _view(project: Entity, tally: TaskTally, days: list[date], recent: datetime) -> ProjectMetrics:
     completed = Counter(moment.date() for moment in tally.completed)
     total, done = sum(tally.by_status.values()), tally.by_status.get("done", 0)
-    return ProjectMetrics(
+    metrics = ProjectMetrics(
         project_id=project.id,
         project_name=project.name,
         total_tasks=total,
@@ -111,11 +105,8 @@ def _view(project: Entity, tally: TaskTally, days: list[date], recent: datetime)
         priority_distribution=PriorityDistribution(**tally.by_priority),
         completion_rate=round(100 * done / total, 1) if total else 0.0,
         assignees=[
-            AssigneeMetrics(
-                name=each.name,
-                total=each.total,
-                completed=each.by_status.get("done", 0),
-                in_progress=each.by_status.get("doing", 0),
+            AssigneeMetrics.of(
+                each, completed=each.by_status.get("done", 0), in_progress=each.by_status.get("doing", 0)
             )
             for each in tally.assignees
         ],
@@ -123,6 +114,7 @@ def _view(project: Entity, tally: TaskTally, days: list[date], recent: datetime)
         tasks_completed_last_7d=sum(moment > recent for moment in tally.completed),
         velocity_trend=[TrendPoint(date=day, value=completed[day]) for day in days],
     )
+    return ProjectMetricsView(metrics=metrics)
 
 
 OPERATIONS = (

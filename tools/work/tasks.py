@@ -1,38 +1,61 @@
-"""Creating and changing tasks."""
+"""Tasks and epics: creating tasks, changing both, and their moves: start, block, review, complete, archive."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue, StringConstraints
 
 from auth.policy import may_reach
 from auth.principal import Principal
 from stores.language.wording import comparable
-from stores.ledger import EntityQuery
-from stores.records import Entity, JsonObject
+from stores.ledger import Cited, EntityQuery, Transaction
+from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
 from tools.frame.json_values import texts_in, without_none
-from tools.frame.operation import WRITERS, Call, Request, Route, mutation
-from tools.records.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
+from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Route, writing
+from tools.records.entity_models import (
+    Assignee,
+    Assignees,
+    Content,
+    Description,
+    EntityFields,
+    EntityId,
+    Label,
+    Labels,
+    Name,
+)
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
 from tools.runtime.threads import in_thread
+from tools.search.citations import announce, count
+from tools.search.exposure import session_of
 from tools.work.work_changes import (
-    IF_MATCH,
+    MOST_HOURS,
     REFUSALS,
     Done,
+    EpicDone,
     Ids,
+    OnEpic,
     OnTask,
     Priority,
+    Reason,
     TaskDone,
     WorkChange,
+    answer,
     apply_change,
+    change_work,
     changes_of,
+    cite,
+    learn,
+    move,
     naming_fields_of,
-    task_done,
+    nonblank,
 )
 
 TaskStatus = Literal["backlog", "todo", "doing", "blocked", "review", "done", "archived"]
+EpicStatus = Literal["planning", "in_progress", "blocked", "completed", "archived"]
 Complexity = Literal["trivial", "simple", "medium", "complex", "epic"]
+Commits = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(max_length=200)]
+MAINTAINER: ProjectRole = "project_maintainer"
 IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "parent_task_id", "feature", "technologies")
 
 
@@ -66,11 +89,10 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
         metadata=without_none(given),
     )
     with naming_fields_of(request):
-        created = await store(app, call, [fields], sync=False, deferred=False)
-    done = Done(created.entities[0], [], created.sequence)
-    task = done.entity
+        (task,), sequence = await in_thread(store, app, call, [fields], sync=False, deferred=False)
+    done = Done(task, [], sequence)
     data: JsonObject = {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
-    return task_done(app, call, "create", "Task created", done, **data)
+    return TaskDone(**answer(app, call, ("create", "Task created"), done, **data))
 
 
 class UpdateTaskRequest(OnTask):
@@ -101,9 +123,10 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
         deed = WorkChange("update_task", "", request, lambda task: _changes(request, task))
         done = await in_thread(apply_change, app, call, deed)
     if not request.sync:
-        return task_done(app, call, "update_task", "Update queued", done)
+        return TaskDone(**answer(app, call, ("update_task", "Update queued"), done))
     jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])
-    return task_done(app, call, "update_task", "Task updated", done, pending_indexes=jobs.pending_indexes or None)
+    pending: JsonValue = [*jobs.pending_indexes] or None
+    return TaskDone(**answer(app, call, ("update_task", "Task updated"), done, pending_indexes=pending))
 
 
 def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
@@ -115,22 +138,181 @@ def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
     return changes_of(request, IN_METADATA, {"depends_on": joined(left, request.add_depends_on or [])})
 
 
-OPERATIONS = (
-    mutation(
-        create_task,
-        Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
-        roles=WRITERS,
-        events=("entity_pending", "entity_created"),
-    ),
-    mutation(
-        update_task,
-        Route(
-            "PATCH", "/api/tasks/{task_id}", tag="tasks", query=frozenset({"sync"}), headers=IF_MATCH, errors=REFUSALS
-        ),
-        roles=WRITERS,
-        events=("entity_updated",),
-    ),
-)
+def _to(status: str, **more: JsonValue) -> dict[str, Any]:
+    return {"metadata": without_none({"status": status, **more})}
+
+
+class StartTaskRequest(OnTask):
+    """A task to start."""
+
+    assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
+
+
+def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
+    """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
+    assignee = request.assignee or call.caller.user.name.strip() or call.caller.user.email
+
+    def plan(task: Entity) -> dict[str, Any]:
+        return _to("doing", assignees=[*texts_in(task.metadata.get("assignees")), assignee])
+
+    shown = ("branch_name", "assignees", "started_at")
+    return change_work(TaskDone, app, call, WorkChange("start_task", "Task started", request, plan, shown))
+
+
+class BlockTaskRequest(OnTask):
+    """A task that cannot go on."""
+
+    reason: Reason = Field(description="What is in the way.")
+
+
+def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
+    """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
+
+    def plan(task: Entity) -> dict[str, Any]:
+        known = task.metadata.get("blockers_encountered")
+        return _to("blocked", blockers_encountered=[*(known if isinstance(known, list) else ()), request.reason])
+
+    deed = WorkChange("block_task", "Task blocked", request, plan)
+    return change_work(TaskDone, app, call, deed, reason=request.reason)
+
+
+class UnblockTaskRequest(OnTask):
+    """A task that can go on."""
+
+
+def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
+    """Say that a task can go on: it is `doing` again."""
+    deed = WorkChange("unblock_task", "Task unblocked", request, lambda _: _to("doing"))
+    return change_work(TaskDone, app, call, deed)
+
+
+class SubmitReviewRequest(OnTask):
+    """A task whose work is to be looked at."""
+
+    pr_url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = Field(
+        None, description="Address of the pull request."
+    )
+    commit_shas: Commits | None = Field(None, description="Commits that belong to it, beside those known already.")
+
+
+def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
+    """Hand a task's work over for review."""
+
+    def plan(task: Entity) -> dict[str, Any]:
+        commits = joined(task.metadata.get("commit_shas"), request.commit_shas or ())
+        return _to("review", pr_url=request.pr_url, commit_shas=commits or None)
+
+    shown = ("pr_url", "commit_shas", "reviewed_at")
+    deed = WorkChange("submit_review", "Task submitted for review", request, plan, shown)
+    return change_work(TaskDone, app, call, deed)
+
+
+class CompleteTaskRequest(OnTask):
+    """A task that is done."""
+
+    actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the task can read."
+    )
+    cited_ids: Ids | None = Field(
+        None, description="Ids of records that helped: the task refers to them then, and they count as cited."
+    )
+
+
+def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
+    """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
+    learnings = nonblank(request.learnings)
+    session_key = session_of(app, call)
+    counted: list[Cited] = []
+
+    def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
+        cited = [each for each in request.cited_ids or () if each != task.id]
+        cite(tx, caller, task, cited)
+        if cited:
+            counted.append(count(tx, call, cited, "task", session_key))
+        return learn(tx, caller, before, task) if learnings else []
+
+    changes = _to("done", actual_hours=request.actual_hours, learnings=learnings)
+    shown = ("completed_at", "actual_hours", "learnings")
+    deed = WorkChange("complete_task", "Task completed", request, lambda _: changes, shown, beside)
+    done = change_work(TaskDone, app, call, deed)
+    for found in counted:
+        announce(app, call, found, "task", session_key)
+    return done
+
+
+class ArchiveTaskRequest(OnTask):
+    """A task that is put away."""
+
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
+    """Put a task away for good: lists hide it, and it moves to no other status any more."""
+    changes = _to("archived", archive_reason=request.reason)
+    deed = WorkChange("archive_task", "Task archived", request, lambda _: changes)
+    return change_work(TaskDone, app, call, deed, reason=request.reason)
+
+
+class UpdateEpicRequest(OnEpic):
+    """The fields of an epic to change; those that are absent stay."""
+
+    title: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New description.")
+    status: EpicStatus | None = Field(
+        None, description="New state; `completed` and `archived` are for maintainers of the project."
+    )
+    priority: Priority | None = Field(None, description="New priority.")
+    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
+    tags: Labels | None = Field(None, description="New labels.")
+
+
+def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
+    """Change the given fields of an epic. Its status holds until one of its tasks moves."""
+    deed = WorkChange(
+        "update_epic", "Epic updated", request, lambda _: changes_of(request, ("status", "priority", "assignees"))
+    )
+    return change_work(EpicDone, app, call, deed)
+
+
+class StartEpicRequest(OnEpic):
+    """An epic to start."""
+
+
+def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
+    """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
+    deed = WorkChange("start_epic", "Epic started", request, lambda _: _to("in_progress"), ("started_at",))
+    return change_work(EpicDone, app, call, deed)
+
+
+class CompleteEpicRequest(OnEpic):
+    """An epic that is done."""
+
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the epic can read."
+    )
+
+
+def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
+    """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
+    learnings = nonblank(request.learnings)
+    changes, beside = _to("completed", learnings=learnings), learn if learnings else None
+    shown = ("completed_at", "learnings")
+    deed = WorkChange("complete_epic", "Epic completed", request, lambda _: changes, shown, beside, MAINTAINER)
+    return change_work(EpicDone, app, call, deed)
+
+
+class ArchiveEpicRequest(OnEpic):
+    """An epic that is put away."""
+
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
+    """Put an epic away for good; for maintainers. Its tasks stay as they are."""
+    changes = _to("archived", archive_reason=request.reason)
+    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: changes, least=MAINTAINER)
+    return change_work(EpicDone, app, call, deed, reason=request.reason)
 
 
 DOING_LIMIT = 200
@@ -154,10 +336,29 @@ def active_task(app: App, caller: Principal, project_id: str | None) -> Entity |
     own = [task for task in doing if names.intersection(map(comparable, texts_in(task.metadata.get("assignees"))))]
     # Without a project, only the caller's own tasks count.
     chosen = own or (doing if project_id is not None else [])
-    latest = max((_started(task) for task in chosen), default="")
-    return min((task for task in chosen if _started(task) == latest), key=lambda task: task.id, default=None)
+    chosen = sorted(chosen, key=lambda task: task.id)
+    return max(chosen, key=lambda task: str(task.metadata.get("started_at") or ""), default=None)
 
 
-def _started(task: Entity) -> str:
-    started = task.metadata.get("started_at")
-    return started if isinstance(started, str) else ""
+OPERATIONS = (
+    writing(create_task, Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS), "entity_pending", "entity_created"),
+    writing(
+        update_task,
+        Route("PATCH", "/api/tasks/{task_id}", tag="tasks", query=SYNCED, headers=IF_MATCH, errors=REFUSALS),
+        "entity_updated",
+    ),
+    move("task", "start", start_task),
+    move("task", "block", block_task),
+    move("task", "unblock", unblock_task),
+    move("task", "review", submit_review),
+    move("task", "complete", complete_task, "entity_pending", "entity_created"),
+    move("task", "archive", archive_task),
+    writing(
+        update_epic,
+        Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS),
+        "entity_updated",
+    ),
+    move("epic", "start", start_epic),
+    move("epic", "complete", complete_epic, "entity_pending", "entity_created"),
+    move("epic", "archive", archive_epic),
+)

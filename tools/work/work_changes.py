@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
@@ -16,7 +16,7 @@ from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.entities.change import UpdateEntityRequest, revise
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Run, mutation
+from tools.frame.operation import IF_MATCH, Call, Operation, Request, Result, Route, Run, writing
 from tools.records.containment import contain
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
 from tools.records.receipts import receipt
@@ -30,7 +30,6 @@ Revision = Annotated[int, Field(ge=1)]
 Plan = Callable[[Entity], dict[str, Any]]
 Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
 
-IF_MATCH = {"if-match": "expected_revision"}
 REFUSALS = frozenset({400, 404, 409})
 MOST_HOURS = 1_000_000
 CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
@@ -79,6 +78,9 @@ class EpicDone(WorkDone):
     epic_id: str
 
 
+W = TypeVar("W", TaskDone, EpicDone)
+
+
 @dataclass(frozen=True, slots=True)
 class WorkChange:
     action: str
@@ -91,8 +93,7 @@ class WorkChange:
     least: ProjectRole = "project_contributor"
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """The changed entity, its side effects, and the feed position."""
 
     entity: Entity
@@ -134,21 +135,23 @@ def changes_of(request: OnWork, in_metadata: Sequence[str], more: JsonObject | N
     return changes
 
 
-def change_task(app: App, call: Call, deed: WorkChange, **data: Any) -> TaskDone:
+def change_work(kind: type[W], app: App, call: Call, deed: WorkChange, **data: JsonValue) -> W:
     done = apply_change(app, call, deed)
-    return task_done(app, call, deed.action, deed.message, done, **_told(deed, done), **data)
-
-
-def change_epic(app: App, call: Call, deed: WorkChange, **data: Any) -> EpicDone:
-    done = apply_change(app, call, deed)
-    answer = _answer(app, call, done, {**_told(deed, done), **data})
-    return EpicDone(action=deed.action, message=deed.message, epic_id=done.entity.id, **answer)
-
-
-def _told(deed: WorkChange, done: Done) -> JsonObject:
-    found: JsonObject = {key: done.entity.metadata.get(key) for key in deed.shown}
+    shown = {key: done.entity.metadata.get(key) for key in deed.shown}
     episode = next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
-    return found if episode is None else {**found, "episode_id": episode}
+    return kind(**answer(app, call, (deed.action, deed.message), done, **shown, episode_id=episode, **data))
+
+
+def answer(app: App, call: Call, said: tuple[str, str], done: Done, **data: JsonValue) -> dict[str, Any]:
+    """Return the fields of the answer to a change; `said` is its action and its message."""
+    entity = done.entity
+    return {
+        "action": said[0],
+        "message": said[1],
+        f"{entity.entity_type}_id": entity.id,
+        "data": {"status": entity.metadata.get("status"), "revision": entity.revision, **without_none(data)},
+        "mutation_receipt": receipt(app, call, [entity], done.followed),
+    }
 
 
 @contextmanager
@@ -174,25 +177,13 @@ def present(caller: Principal, found: Entity | None, entity_id: str, *kinds: str
     return found
 
 
-def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
-    return TaskDone(action=action, message=message, task_id=done.entity.id, **_answer(app, call, done, data))
-
-
-def _answer(app: App, call: Call, done: Done, data: JsonObject) -> dict[str, Any]:
-    given: JsonObject = without_none(data)
-    shown = {"status": done.entity.metadata.get("status"), "revision": done.entity.revision, **given}
-    return {"data": shown, "mutation_receipt": receipt(app, call, [done.entity], done.followed)}
-
-
 def nonblank(learnings: str | None) -> str | None:
     return learnings if learnings and learnings.strip() else None
 
 
 def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
     """Store learnings as an episode derived from a task or epic, unless its readers have it."""
-    text = subject.metadata.get("learnings")
-    if not isinstance(text, str) or not text.strip():
-        return []
+    text = str(subject.metadata["learnings"])
     if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
         return []
     draft = draft_beside(subject, "episode", f"Learnings: {subject.name}"[:NAME_LIMIT], text, {})
@@ -236,8 +227,7 @@ def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) ->
                 remediation="Cite ids that a search or list returned, or leave them out.",
                 details={"field": "body.cited_ids"},
             )
-        if cited != subject.id:
-            relate(tx, subject, "REFERENCES", record)
+        relate(tx, subject, "REFERENCES", record)
 
 
 def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
@@ -256,4 +246,4 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
 def move(kind: Kind, verb: str, run: Run, *more_events: str) -> Operation:
     """Make the entry of a move of a task or epic: POST /api/tasks/{task_id}/start."""
     route = Route("POST", f"/api/{kind}s/{{{kind}_id}}/{verb}", tag=f"{kind}s", headers=IF_MATCH, errors=REFUSALS)
-    return mutation(run, route, roles=WRITERS, events=("entity_updated", *more_events))
+    return writing(run, route, "entity_updated", *more_events)

@@ -10,6 +10,7 @@ from tests.tools.work.test_epics import epic_of
 from tests.tools.work.test_tasks import project_of, read, task_of
 from tools.catalogue import by_name
 from tools.frame.arguments import FOR_AGENTS
+from tools.frame.operation import Operation
 from tools.work.manage import ABSENT, ACTIONS, ManageRequest
 
 pytestmark = pytest.mark.anyio
@@ -118,6 +119,6 @@ def test_the_description_names_every_action_and_what_it_needs() -> None:
     fields = ManageRequest.model_fields
     assert all(action in str(fields["action"].description) for action in ACTIONS)
     for name, action in ACTIONS.items():
-        fields_of_it = action.request.model_fields
-        needs = {FOR_AGENTS.get(field, field) for field in fields_of_it} - {action.key, "sync", *action.fixed}
+        fields_of_it = Operation(action.run).request.model_fields
+        needs = {FOR_AGENTS.get(field, field) for field in fields_of_it} - {action.key, "sync", "verb"}
         assert all(need in str(fields["data"].description) for need in needs), name
