@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.notes import read_focus, shown, title, write_notes
-from cli.release_notes.presets import PRESETS
+from cli.release_notes.presets import PRESETS, PresetName
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -83,7 +84,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
 
     named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
-    facts = analyse(request, steps)
+    facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:

@@ -25,6 +25,8 @@ class FactsRequest:
     from_ref: str
     to_ref: str
     version_name: str | None
+    interfaces: bool = False
+    """Also compare the signatures of public functions."""
 
 
 @dataclass(frozen=True, slots=True)

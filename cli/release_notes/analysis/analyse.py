@@ -38,6 +38,10 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         changes = told(changes, own, writers)
         before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
         changes += list(_read_off(raised_needs(before, manifests), entries, changes))
+        if request.interfaces:
+            from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
+
+            changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
         remote = remote_of(request, repository)
         progress("Ranking changes", f"{len(changes):,}")
         return ReleaseFacts(

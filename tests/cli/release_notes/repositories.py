@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pygit2
 from pygit2.enums import FileMode, ObjectType
@@ -86,12 +87,14 @@ class Built:
         data = b"".join(b"%o %s\0" % (mode, name) + oid.raw for name, oid, mode in rows)
         return self.repository.odb.write(ObjectType.TREE, data)
 
-    def facts(self, *ends: str) -> ReleaseFacts:
-        return facts(self.folder, *ends)
+    def facts(self, *ends: str, **more: Any) -> ReleaseFacts:
+        return facts(self.folder, *ends, **more)
 
 
-def facts(folder: Path, older: str = "v1", newer: str = "HEAD", version: str | None = None) -> ReleaseFacts:
-    return analyse(FactsRequest(folder, None, older, newer, version), lambda *_: None)
+def facts(
+    folder: Path, older: str = "v1", newer: str = "HEAD", version: str | None = None, *, interfaces: bool = False
+) -> ReleaseFacts:
+    return analyse(FactsRequest(folder, None, older, newer, version, interfaces), lambda *_: None)
 
 
 def begun(folder: Path, files: Files | None = None) -> Built:

@@ -19,8 +19,9 @@ def built(tmp_path: Path) -> Built:
     return begun(tmp_path / "tool.git", {"src/a.py": "x = 1\n"})
 
 
-def notes(built: Built, older: str = "v1", newer: str = "HEAD") -> str:
-    return write_notes(built.facts(older, newer), PRESETS[PresetName.DEFAULT], Focus())
+def notes(built: Built, older: str = "v1", newer: str = "HEAD", preset: PresetName = PresetName.DEFAULT) -> str:
+    found = built.facts(older, newer, interfaces=preset is PresetName.TECHNICAL)
+    return write_notes(found, PRESETS[preset], Focus())
 
 
 def items(built: Built, heading: str, older: str = "v1") -> list[str]:
@@ -64,6 +65,21 @@ def test_words_of_code_that_nobody_documents_break_nothing(built: Built) -> None
     built.commit("Write help", {"cmd.go": 'const name = "help"\nc.Flags().BoolP(name, "h", false, u)\n'})
     assert items(built, "Breaking changes") == [], "also no name that is served otherwise"
     assert part(notes(built), "Migration guide") == "Nobody wrote down any steps."
+
+
+def test_a_parameter_that_goes_is_told_to_developers_alone(built: Built) -> None:
+    for name in ("c", "_hidden", "told"):
+        built.put(f"src/pkg/{name}.py", f"def get(url, {name}_proxies=None): ...\n")
+    built.commit("Begin", {"src/pkg/bad.py": "def get("})
+    built.tag("v2")
+    built.commit("feat!: take no told_proxies", {"src/pkg/told.py": "def get(url): ...\n"})
+    gone = {f"src/pkg/{name}.py": "def get(url): ...\n" for name in ("c", "_hidden", "bad")}
+    sha = built.commit("Clean up get", gone)
+    shown = notes(built, "v2", preset=PresetName.TECHNICAL)
+    assert part(shown, "Breaking changes").splitlines()[1:] == [
+        f"- **`c.get()` no longer takes `c_proxies`** (`{sha[:7]}`)"
+    ]
+    assert "c_proxies" not in notes(built, "v2")
 
 
 OLD = "# 2.0\n\n- fix: x\n\n# 1.0\n\n- **breaking:**: `f` has been removed\n"
