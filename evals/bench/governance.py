@@ -1,15 +1,13 @@
-"""Audit queries, audit entries, corrections that many records follow, jobs, and acknowledged experiences."""
+"""Audit queries over a long log, the cost of an audit entry, and a correction that many records follow."""
 
 from contextlib import closing
 from pathlib import Path
 
 from evals.bench.measurement import Figure, Measurement, Target
 from evals.bench.stages import WITHOUT_VECTORS, signed_up
-from evals.bench.texts import records
 from evals.client import Client, encoded
-from evals.machine import pace_ms, spread, timed_ms
+from evals.machine import spread, timed_ms
 from stores.errors import EngrainError
-from stores.jobs import JobDraft
 from stores.ledger import AuditDraft, Ledger
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
@@ -74,39 +72,3 @@ def _correct(measurement: Measurement, client: Client) -> None:
     measurement.figures.append(
         Figure.of(f"correction that {DERIVED} records follow", spread(times), target=Target(500, 250))
     )
-
-
-JOBS = 10_000
-ASKED = 64
-STEPS, STEP_LENGTH = 200, 5_000  # 1 MB of evidence
-
-
-def measure_jobs(measurement: Measurement, data: Path) -> None:
-    names = [f"bench:{number}" for number in range(measurement.times(JOBS))]
-    measurement.say(f"{len(names)} background jobs …")
-    with signed_up(measurement, data, WITHOUT_VECTORS) as first:
-        with closing(Ledger.open(Settings(data_dir=data).ledger_url)) as ledger:
-            (organization,) = ledger.people.organizations()
-            with ledger.transaction(organization.id, "bench") as tx:
-                for name in names:
-                    tx.jobs.enqueue(JobDraft(name, "bench"))
-        bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
-        found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
-        _measure_runs(measurement, first)
-    measurement.figures.append(Figure.of(f"status of {ASKED} jobs", found, target=Target(5, 3), note=cost))
-
-
-def _measure_runs(measurement: Measurement, client: Client) -> None:
-    said = " ".join(each.content for each in records(2 * STEPS))
-    texts = [said[place : place + STEP_LENGTH] for place in range(0, STEPS * 100, 100)]
-    steps = [{"id": f"{n}", "ordinal": n, "evidence": [{"id": "log", "content": text}]} for n, text in enumerate(texts)]
-    project = client.post("/api/entities?sync=true", {"name": "Runs", "entity_type": "project"})["id"]
-    times = []
-    for number in range(measurement.times(40)):
-        run = {"source_id": f"{number}", "goal": "Deploy", "project_id": project, "observations": steps}
-        client.post("/api/memory/experience", {"experience": run})
-        times.append(client.took_ms)
-        client.until_indexed()
-    note = f"while the server is at rest; fixed loop {pace_ms():.1f} ms"
-    figure = Figure.of("experience of 1 MB, acknowledged", spread(times), target=Target(400, 400), note=note)
-    measurement.figures.append(figure)

@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.bench.governance import measure_governance, measure_jobs
+from evals.bench.agents import measure_agents
+from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
 from evals.bench.history import measure_release_notes
 from evals.bench.imports import measure_imports
+from evals.bench.jobs import measure_jobs
 from evals.bench.measurement import Measurement, table
 from evals.bench.memory import measure_memory
+from evals.bench.remote_model import measure_remote_model
 from evals.bench.stages import measure_server, measure_starts
 from evals.bench.texts import records
 from evals.machine import library_versions, machine
@@ -54,9 +57,11 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_server(measurement, full)
         measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
         measure_memory(measurement, Path(folder) / "memory")
+        measure_remote_model(measurement, Path(folder) / "remote")
         measure_graph(measurement, Path(folder) / "graph")
         measure_jobs(measurement, Path(folder) / "jobs")
         measure_governance(measurement, Path(folder) / "governance")
+        measure_agents(measurement, Path(folder) / "agents")
         measure_imports(measurement, Path(folder) / "imports")
         measure_release_notes(measurement, Path(folder) / "histories")
 

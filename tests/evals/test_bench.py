@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench import memory, run, run_bench
+from evals.bench import agents, memory, run, run_bench
 
 REQUESTS = {
     "GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search",
@@ -17,6 +17,8 @@ REQUESTS = {
 def test_a_small_measurement_has_every_figure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "QUICK_MEMORIES", 30)
     monkeypatch.setattr(memory, "AGENTS", 8)
+    monkeypatch.setattr(agents, "AGENTS", 2)
+    monkeypatch.setattr(agents, "SECONDS", 40)
     monkeypatch.setattr(run, "QUICK_STARTS", 1)
     said: list[str] = []
     report = tmp_path / "bench.json"
@@ -30,5 +32,5 @@ def test_a_small_measurement_has_every_figure(tmp_path: Path, monkeypatch: pytes
     assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
     assert any("| hybrid search" in line for line in said)
     of_graph = {"get with its neighbours, of a large graph", "related, of a large graph", "traverse to depth 3"}
-    others = {"list page with filters", "status of 64 jobs", "experience of 1 MB, acknowledged"}
+    others = {"list page with filters", "status of 64 jobs", "experience of 1 MB, acknowledged", "engrain search"}
     assert {*of_graph, *others} <= set(figures)

@@ -1,0 +1,80 @@
+"""A long queue of jobs, drained by two workers, and operational experiences that are acknowledged."""
+
+import time
+from collections import Counter
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+
+from evals.bench.measurement import Figure, Measurement, Target
+from evals.bench.stages import WITHOUT_VECTORS, signed_up
+from evals.bench.texts import records
+from evals.client import Client, encoded
+from evals.machine import pace_ms, spread
+from stores.jobs import JobDraft
+from stores.ledger import Ledger
+from stores.records import JsonObject
+from tools.jobs.functions import JobFunction, JobHost, RunningJob
+from tools.jobs.runner import Runner
+from tools.runtime.settings import Settings
+
+JOBS = 10_000
+ASKED = 64
+STEPS, STEP_LENGTH = 200, 5_000  # 1 MB of evidence
+
+
+def measure_jobs(measurement: Measurement, data: Path) -> None:
+    names = [f"bench:{number}" for number in range(measurement.times(JOBS))]
+    measurement.say(f"{len(names)} background jobs …")
+    with signed_up(measurement, data, WITHOUT_VECTORS) as first:
+        settings = Settings(data_dir=data)
+        with closing(Ledger.open(settings.ledger_url)) as ledger:
+            (organization,) = ledger.people.organizations()
+            with ledger.transaction(organization.id, "bench") as tx:
+                for name in names:
+                    tx.jobs.enqueue(JobDraft(name, "bench"))
+            measurement.figures += anyio.run(_drain, JobHost(ledger, settings), len(names))
+        bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
+        found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
+        _measure_runs(measurement, first)
+    measurement.figures.append(Figure.of(f"status of {ASKED} jobs", found, target=Target(5, 3), note=cost))
+
+
+def _measure_runs(measurement: Measurement, client: Client) -> None:
+    said = " ".join(each.content for each in records(2 * STEPS))
+    texts = [said[place : place + STEP_LENGTH] for place in range(0, STEPS * 100, 100)]
+    steps = [{"id": f"{n}", "ordinal": n, "evidence": [{"id": "log", "content": text}]} for n, text in enumerate(texts)]
+    project = client.post("/api/entities?sync=true", {"name": "Runs", "entity_type": "project"})["id"]
+    times = []
+    for number in range(measurement.times(40)):
+        run = {"source_id": f"{number}", "goal": "Deploy", "project_id": project, "observations": steps}
+        client.post("/api/memory/experience", {"experience": run})
+        times.append(client.took_ms)
+        client.until_indexed()
+    note = f"while the server is at rest; fixed loop {pace_ms():.1f} ms"
+    figure = Figure.of("experience of 1 MB, acknowledged", spread(times), target=Target(400, 400), note=note)
+    measurement.figures.append(figure)
+
+
+async def _drain(host: JobHost, count: int) -> list[Figure]:
+    ran: Counter[str] = Counter()
+
+    async def run(_host: JobHost, running: RunningJob) -> JsonObject:
+        ran[running.job.id] += 1
+        return {}
+
+    runners = [Runner(host, f"bench-{number}", {"bench": JobFunction("bench", run)}) for number in range(2)]
+    start = time.perf_counter()
+    async with anyio.create_task_group() as tasks:
+        for runner in runners:
+            tasks.start_soon(runner.run)
+        while host.ledger.jobs.next_due(["bench"]) is not None:  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.1)
+        seconds, polls = time.perf_counter() - start, sum(runner.polls for runner in runners)
+        tasks.cancel_scope.cancel()
+    note = f"{ran.total() - len(ran)} run twice"
+    return [
+        Figure("jobs drained by two workers", "jobs/s", count / seconds, count, note=note),
+        Figure("their polls of the ledger", "polls/s", polls / seconds, polls, target=Target(20, 20)),
+    ]
