@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import typer
 
 from cli.serving import guarded, settings_of
+from cli.waiting import waiting
 from stores.backup import EXPOSURES, LEDGER, Manifest, unpack, write_backup
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, sync_folder
@@ -19,7 +20,8 @@ def run_backup(environ: Mapping[str, str], *, data_dir: Path | None, target: Pat
 
     def command() -> int:
         folder = _folder(environ, data_dir)
-        path, manifest = write_backup(folder, target)
+        with waiting("Copying the ledger …"):
+            path, manifest = write_backup(folder, target)
         typer.echo(f"{path}: {len(manifest['members'])} file(s) of {folder}, {path.stat().st_size / 1e6:.1f} MB")
         if EXPOSURES not in manifest["members"] and (folder / EXPOSURES).exists():
             typer.echo(f"Without {EXPOSURES}: a server has it open, or it cannot be read.", err=True)
@@ -33,7 +35,8 @@ def run_restore(environ: Mapping[str, str], *, data_dir: Path | None, file: Path
 
     def command() -> int:
         folder = _folder(environ, data_dir)
-        manifest, faults = _restored(file, folder)
+        with waiting("Restoring the ledger, and verifying the audit log …"):
+            manifest, faults = _restored(file, folder)
         typer.echo(f"{folder}: restored, as of {manifest['created_at']} by Engrain {manifest['version']}.")
         typer.echo(
             "\n".join(faults) or "The audit log verifies. The next start rebuilds the indexes.", err=bool(faults)

@@ -15,6 +15,7 @@ from cli.client import Client, CommandFailed, ToolAnswer, guarded, open_client
 from cli.client.failure import ExitCode, Refused, print_json, shown, understanding
 from cli.client.server import JsonObject
 from cli.local.project import project_of_folder
+from cli.waiting import waiting
 
 Given = dict[str, Any]
 
@@ -28,7 +29,7 @@ def run_verb(verb: str, given: Given) -> int:
     as_json, url = given.pop("as_json"), given.pop("url")
 
     def command() -> None:
-        with open_client(os.environ, url=url) as client:
+        with open_client(os.environ, url=url) as client, waiting():
             if "content" in given:
                 given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
             if "project" in given:

@@ -5,12 +5,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx2
 import pytest
 
 from tests.cli.client.conftest import Shell, server, signed_up
+from tests.cli.client.test_server import talking
 from tools.runtime.launch import ServerProcess
 
 __all__ = ["server"]
@@ -142,6 +144,25 @@ def test_a_terminal_gets_rendered_text_in_pages(shell: Shell) -> None:
     assert (code, "**at dusk**" in said, "\x1b[" in said) == (0, True, False), said
     code, said = terminal.run("remember", **look)
     assert (code, "Write it as an argument, or pipe it in." in said) == (2, True)
+
+
+def test_a_slow_answer_shows_that_it_is_awaited(shell: Shell) -> None:
+    seen = Event()
+
+    def answer_when_seen(connection: Any) -> None:
+        assert seen.wait(60)
+        body = b'{"entity_counts": {}}'
+        head = f"HTTP/1.1 200 OK\r\nX-Engrain-Version: 1\r\nContent-Length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+
+    terminal = replace(shell, starter=TERMINAL)
+    with talking(answer_when_seen) as address, terminal.start("stats", "--url", address, TERM="xterm") as process:
+        said = ""
+        while "The server is at work" not in said:
+            said += process.stdout.read(1)
+        seen.set()
+        process.communicate(timeout=60)
+        assert process.returncode == 0
 
 
 def test_shells_complete_the_names_of_commands(shell: Shell) -> None:

@@ -33,4 +33,4 @@ def test_a_small_measurement_has_every_figure(tmp_path: Path, monkeypatch: pytes
     assert any("| hybrid search" in line for line in said)
     of_graph = {"get with its neighbours, of a large graph", "related, of a large graph", "traverse to depth 3"}
     others = {"list page with filters", "status of 64 jobs", "experience of 1 MB, acknowledged", "engrain search"}
-    assert {*of_graph, *others} <= set(figures)
+    assert {*of_graph, *others, "remote model, 50 ms per request"} <= set(figures)
