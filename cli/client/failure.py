@@ -1,11 +1,10 @@
 """Failures of commands: message, remediation and exit code."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-
-import typer
 
 
 class ExitCode(IntEnum):
@@ -63,11 +62,11 @@ def shown(text: str) -> str:
 
 def print_json(value: object) -> None:
     """Print an answer for programs."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def warn(text: str) -> None:
-    typer.echo(f"Warning: {shown(text)}", err=True)
+    print(f"Warning: {shown(text)}", file=sys.stderr)
 
 
 def guarded(command: Callable[[], None]) -> int:
@@ -75,8 +74,8 @@ def guarded(command: Callable[[], None]) -> int:
     try:
         command()
     except CommandFailed as failure:
-        typer.echo(f"Error: {shown(failure.message)}", err=True)
+        print(f"Error: {shown(failure.message)}", file=sys.stderr)
         if failure.remediation:
-            typer.echo(shown(failure.remediation), err=True)
+            print(shown(failure.remediation), file=sys.stderr)
         return int(failure.code)
     return int(ExitCode.DONE)

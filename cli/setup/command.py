@@ -72,7 +72,7 @@ def own_command() -> Sequence[str]:
         return [uvx, SERVER]
     program = Path(sys.argv[0])
     found = str(program.absolute()) if program.name == SERVER and program.is_file() else shutil.which(SERVER)
-    return [found] if found else [sys.executable, "-P", "-c", "from cli.main import app; app()"]
+    return [found] if found else [sys.executable, "-P", "-c", "from cli.entry import main; main()"]
 
 
 WIDTH = 200

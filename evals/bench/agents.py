@@ -22,7 +22,7 @@ AGENTS = 20
 SECONDS = 600
 EVERY_S = 2.0
 COMMANDS = 10
-_ENGRAIN = (sys.executable, "-P", "-c", "from cli.main import app; app()")
+_ENGRAIN = (sys.executable, "-P", "-c", "from cli.entry import main; main()")
 _HELLO: JsonObject = {
     "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"},
 }  # fmt: skip

@@ -53,7 +53,7 @@ def test_the_guides_can_be_followed(tmp_path: Path) -> None:
     program, work = tmp_path / "bin/engrain", tmp_path / "work"
     program.parent.mkdir()
     work.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -c "from cli.main import app; app()" "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -c "from cli.entry import main; main()" "$@"\n')
     program.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENGRAIN_", "XDG_"))}
     environ = {**kept, "HOME": str(tmp_path), "PATH": f"{program.parent}:{kept['PATH']}", "ENGRAIN_DATA_DIR": "../data"}

@@ -16,7 +16,7 @@ import pytest
 from cli.local.server import serving, stop
 from stores.folder import holder
 
-COMMAND = [sys.executable, "-P", "-c", "from cli.main import app; app()", "mcp"]
+COMMAND = [sys.executable, "-P", "-c", "from cli.entry import main; main()", "mcp"]
 GREETING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
