@@ -10,10 +10,9 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, USERS, password_resets, user_values
 from stores.ledger.audit import AuditDraft
-from stores.ledger.columns import here
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.external_identities import insert_link
-from stores.ledger.members import is_home, is_last_owner
+from stores.ledger.members import is_home, is_last
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
 from stores.ledger.permits import revoke_unvouched
 from stores.ledger.sessions import replace_password
@@ -113,7 +112,7 @@ class Accounts(Organizations):
             connection.execute(lock_accounts)
             owned = self._lock_memberships(connection, user_id)
             require_other_admin(connection, user_id)
-            alone = [each.id for each in owned if _is_alone(connection, each, user_id)]
+            alone = [each.id for each in owned if is_last(connection, each.id)]
             shared = [each for each in owned if each.id not in alone]
             _require_empty_home(connection, shared, user_id)
             _require_successors(connection, shared)
@@ -131,8 +130,7 @@ class Accounts(Organizations):
         user = {"user": user_id}
         seen = [row.organization_id for row in connection.execute(_of_user, user)]
         locked = {each: lock_organization(connection, each) for each in seen}
-        if connection.execute(_lock_user, user).first() is None:
-            raise NotFound(f"User {user_id} does not exist.")
+        locked_user(connection, user_id)
         now_there = connection.execute(_of_user, user).all()
         if {row.organization_id for row in now_there} != locked.keys():
             raise Conflict("The user joined or left an organization at this moment.")
@@ -181,15 +179,6 @@ _of_user = (
     .where(_memberships.c.user_id == bindparam("user"))
     .order_by(_memberships.c.organization_id)
 )
-_other_member = (
-    select(_memberships.c.user_id).where(here(_memberships), _memberships.c.user_id != bindparam("user")).limit(1)
-)
-_lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("user")).with_for_update()
-
-
-def _is_alone(connection: Connection, organization: Organization, user_id: str) -> bool:
-    values = {"organization": organization.id, "user": user_id}
-    return connection.execute(_other_member, values).first() is None
 
 
 def _require_empty_home(connection: Connection, shared: list[Organization], user_id: str) -> None:
@@ -202,7 +191,7 @@ def _require_empty_home(connection: Connection, shared: list[Organization], user
 
 
 def _require_successors(connection: Connection, owned: list[Organization]) -> None:
-    alone = [each.name for each in owned if is_last_owner(connection, each.id)]
+    alone = [each.name for each in owned if is_last(connection, each.id, role="owner")]
     if alone:
         raise Conflict(
             f"You are the last owner of {', '.join(alone)}.",

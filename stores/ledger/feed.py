@@ -65,20 +65,12 @@ class Snapshot:
     _organization_id: str
 
     def entities(self) -> Iterator[list[Entity]]:
-        return (sound(page, to_entity) for page in self._pages(_entity_page))
+        return (sound(page, to_entity) for page in self.pages(_entity_page))
 
     def relations(self) -> Iterator[list[Relation]]:
-        return (sound(page, to_relation) for page in self._pages(_relation_page))
+        return (sound(page, to_relation) for page in self.pages(_relation_page))
 
-    def unreadable(self) -> Iterator[str]:
-        for kind, statement, make in (("entity", _entity_page, to_entity), ("relation", _relation_page, to_relation)):
-            for row in chain.from_iterable(self._pages(statement)):
-                try:
-                    make(row)
-                except RecordUnreadable as error:
-                    yield f"{kind} {row.id} cannot be read: {error.reason}"
-
-    def _pages(self, statement: Select[Any]) -> Iterator[Sequence[Cells]]:
+    def pages(self, statement: Select[Any]) -> Iterator[Sequence[Cells]]:
         after = ""
         while page := self._connection.execute(
             statement, {"organization": self._organization_id, "after": after}
@@ -141,8 +133,15 @@ class FeedReads(Store):
 
     def unreadable(self, organization_id: str) -> list[str]:
         """Read every record; return a sentence for each unreadable one."""
+        found = []
         with self.snapshot(organization_id) as snapshot:
-            return list(snapshot.unreadable())
+            for kind, page, make in (("entity", _entity_page, to_entity), ("relation", _relation_page, to_relation)):
+                for row in chain.from_iterable(snapshot.pages(page)):
+                    try:
+                        make(row)
+                    except RecordUnreadable as error:
+                        found.append(f"{kind} {row.id} cannot be read: {error.reason}")
+        return found
 
     def _position(self, head: Cells | None, organization_id: str) -> Position:
         if head is None:

@@ -15,9 +15,9 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
-from stores.ledger.columns import here
+from stores.ledger.columns import equal_to, here
 from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
-from stores.ledger.engine import upsert
+from stores.ledger.engine import insert_or_skip
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, Writing
 from stores.records import UNAVAILABLE, WITHHELD
@@ -83,24 +83,22 @@ class Idempotency(Store):
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
         """Claim a request, or return its answer; Conflict for another body, while it runs, and without one."""
         check_text((request.organization_id, request.key))
-        values = self._new_row(request, holder)
+        now, slot, claim_id = self._clock(), _slot(request), uuid4().hex
+        row: Values = {
+            "organization_id": request.organization_id,
+            "slot": slot,
+            "claim_id": claim_id,
+            "body_hash": request.body_hash,
+            "holder": holder,
+            "state": "claimed",
+            "expires_at": to_micros(now + KEPT),
+        }
+        mine = equal_to(_keys, organization_id=request.organization_id, slot=slot)
         with self._database.write() as connection:
-            statement = upsert(connection.dialect.name, _keys)
-            expired = _keys.c.expires_at <= bindparam("now")
-            statement = statement.on_conflict_do_update(
-                index_elements=[_keys.c.organization_id, _keys.c.slot],
-                set_={name: statement.excluded[name] for name in values if name not in ("organization_id", "slot")},
-                where=expired,
-            ).returning(_keys.c.claim_id)
-            now = to_micros(self._clock())
-            if connection.execute(statement, values | {"now": now}).first() is None:
-                return self._answer(connection, request, values["slot"])
-            connection.execute(
-                delete(_records).where(
-                    _records.c.organization_id == request.organization_id, _records.c.slot == values["slot"]
-                )
-            )
-        return Claim(request.organization_id, values["slot"], values["claim_id"])
+            connection.execute(delete(_keys).where(*mine, _keys.c.expires_at <= to_micros(now)))
+            if connection.execute(insert_or_skip(connection.dialect.name, _keys), row).rowcount != 1:
+                return self._answer(connection, request, slot)
+        return Claim(request.organization_id, slot, claim_id)
 
     def unkept(self, request: KeyedRequest) -> str | None:
         """Return the claim by which a request was carried out whose answer is not kept."""
@@ -130,22 +128,11 @@ class Idempotency(Store):
             connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
             return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
-    def _new_row(self, request: KeyedRequest, holder: str) -> Values:
-        return {
-            "organization_id": request.organization_id,
-            "slot": _slot(request),
-            "claim_id": uuid4().hex,
-            "body_hash": request.body_hash,
-            "holder": holder,
-            "state": "claimed",
-            "status": None,
-            "body": None,
-            "expires_at": to_micros(self._clock() + KEPT),
-        }
-
     def _answer(self, connection: Connection, request: KeyedRequest, slot: str) -> Replay:
         values = {"organization": request.organization_id, "of_slot": slot}
-        row = connection.execute(_row, values).one()
+        row = connection.execute(_row, values).first()
+        if row is None or (row.state == "claimed" and row.body_hash == request.body_hash):
+            raise Conflict("A request with this Idempotency-Key is still running.", remediation=_WAIT)
         if row.body_hash != request.body_hash:
             raise Conflict(
                 "This Idempotency-Key was used for a request with another body.",
@@ -154,8 +141,6 @@ class Idempotency(Store):
         records = [record for (record,) in connection.execute(_records_of, values)]
         if row.state == "finished":
             return Replay(row.status, load_value(row.body), tuple(records))
-        if row.state == "claimed":
-            raise Conflict("A request with this Idempotency-Key is still running.", remediation=_WAIT)
         if row.state == "unkept":
             raise Conflict(
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",

@@ -70,7 +70,6 @@ _memberships_of = (
     .where(_memberships.c.user_id == bindparam("user"))
     .order_by(_organizations.c.is_personal.desc(), _memberships.c.created_at, _organizations.c.id)
 )
-_membership_by_slug = _memberships_of.where(_organizations.c.slug == bindparam("slug"))
 _no_end = null().cast(BigInteger)
 _place = _spaces.c.memory_scope + ":" + _spaces.c.scope_key
 # No IN: its list would be rendered into the statement for each request.
@@ -146,12 +145,10 @@ class Identities(Store):
         return [(ORGANIZATIONS.read(row[:-1]), row[-1]) for row in self._all(_memberships_of, {"user": user_id})]
 
     def membership_by_slug(self, user_id: str, slug: str) -> tuple[Organization, Role] | None:
-        row = self._first(_membership_by_slug, {"user": user_id, "slug": slug})
-        return None if row is None else (ORGANIZATIONS.read(row[:-1]), row[-1])
+        return next((found for found in self.memberships(user_id) if found[0].slug == slug), None)
 
     def default_organization(self, user_id: str) -> Organization | None:
-        row = self._first(_memberships_of, {"user": user_id})
-        return None if row is None else ORGANIZATIONS.read(row[:-1])
+        return next((organization for organization, _ in self.memberships(user_id)), None)
 
     def _identity(
         self, connection: Connection, user_id: str, organization_id: str, session_id: str | None

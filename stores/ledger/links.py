@@ -206,7 +206,7 @@ class LinkReads(Store):
 
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
         """Return a page of relations, latest first, and their number, up to `COUNTED`."""
-        found = _listed(query.ways, query.name is not None, query.include_ended)
+        page, size = _listed(query.ways, query.name is not None, query.include_ended)
         values: Values = {
             "organization": organization_id,
             "entity": query.entity_id,
@@ -214,16 +214,16 @@ class LinkReads(Store):
             "name": query.name,
             "at": to_micros(self._clock()),
         }
-        page = found.limit(query.limit).offset(query.offset)
-        shown = sound(self._all(page, values | {"limit": query.offset + query.limit}), to_relation)
-        counted = self._first(sql.select(sql.func.count()).select_from(found.subquery()), values | {"limit": COUNTED})
+        place = {"limit": query.offset + query.limit, "size": query.limit, "offset": query.offset}
+        shown = sound(self._all(page, values | place), to_relation)
+        counted = self._first(size, values | {"limit": COUNTED})
         names = self.entity_names(organization_id, (end for each in shown for end in (each.source_id, each.target_id)))
         named = [
             NamedRelation(each, names[each.source_id], names[each.target_id])
             for each in shown
             if {each.source_id, each.target_id} <= names.keys()
         ]
-        return named, counted[0] if counted else 0
+        return named, min(counted[0] if counted else 0, COUNTED)
 
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
@@ -270,9 +270,13 @@ def _recalled(row: Sequence[Any]) -> Recalled:
 
 
 @cache
-def _listed(ways: Ways, named: bool, include_ended: bool) -> sql.Select[Any]:
+def _listed(ways: Ways, named: bool, include_ended: bool) -> tuple[sql.Select[Any], sql.Select[Any]]:
     shown = _present("timeline" if include_ended else "history", False)
-    return _merged(shown.where(_table.c.name == sql.bindparam("name")) if named else shown, _WAYS[ways])
+    shown = shown.where(_table.c.name == sql.bindparam("name")) if named else shown
+    page = _merged(shown, _WAYS[ways]).limit(sql.bindparam("size")).offset(sql.bindparam("offset"))
+    ids = shown.with_only_columns(_table.c.id).limit(sql.bindparam("limit"))
+    every = sql.union_all(*(ids.where(*way).subquery().select() for way in _WAYS[ways])).subquery()
+    return page, sql.select(sql.func.count()).select_from(every)
 
 
 @cache

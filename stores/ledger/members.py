@@ -103,9 +103,10 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
     revoke_owned(connection, api_keys, now, user_id, organization_id)
 
 
-def is_last_owner(connection: Connection, organization_id: str) -> bool:
-    owners = equal_to(_memberships, organization_id=organization_id, role="owner")
-    return len(connection.execute(select(_memberships.c.user_id).where(*owners).limit(2)).all()) < 2
+def is_last(connection: Connection, organization_id: str, **role: Role) -> bool:
+    """Tell whether a locked organization has one member, or one with the role, at most."""
+    these = equal_to(_memberships, organization_id=organization_id, **role)
+    return len(connection.execute(select(_memberships.c.user_id).where(*these).limit(2)).all()) < 2
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
@@ -126,7 +127,7 @@ def _require_dispensable(connection: Connection, organization: Organization, use
             "The owner of a personal organization cannot be changed.",
             remediation="Make another organization to share; this one lasts as long as its user's account.",
         )
-    if is_last_owner(connection, organization.id):
+    if is_last(connection, organization.id, role="owner"):
         raise Conflict(
             "This is the last owner of the organization, which needs one.",
             remediation="Make another member an owner first, or delete the organization.",

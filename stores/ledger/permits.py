@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypedDict
+from typing import Any, TypedDict
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, exists, or_, select, update
 
@@ -17,15 +17,10 @@ _role = select(memberships.c.role).where(
 )
 
 
-class Asked(Protocol):
-    def ask(self, connection: Connection, organization_id: str, now: datetime, before: Role | None = None) -> None:
-        pass
-
-
 @dataclass(frozen=True, slots=True)
 class Permit:
     actor_id: str
-    check: Callable[[Role | None, Role | None], None]
+    check: Callable[[Any, Any], None]
     """Called with the actor's role and the role to be taken away; raises to refuse."""
 
     def ask(self, connection: Connection, organization_id: str, now: datetime, before: Role | None = None) -> None:
@@ -36,7 +31,7 @@ class Act(TypedDict, total=False):
     """Audit entry of a change, and the permit that it needs; without one all is permitted."""
 
     audit: AuditDraft | None
-    permit: Asked | None
+    permit: Permit | None
 
 
 def role_in(connection: Connection, organization_id: str, user_id: str) -> Role | None:

@@ -1,7 +1,7 @@
 """Project roles: of members, and of teams of an organization. A project belongs to its creator."""
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import Unpack
@@ -17,9 +17,9 @@ from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import in_chunks, upsert
 from stores.ledger.identities import access_of, greater_role, identity_of
 from stores.ledger.organizations import OrganizationStore, require_member
-from stores.ledger.permits import Act
+from stores.ledger.permits import Act, Permit
 from stores.ledger.store import TAKEN, clashing
-from stores.records import Access, Identity, Member, ProjectMember, ProjectRole, Role, Team
+from stores.records import Member, ProjectMember, ProjectRole, Role, Team
 
 _memberships = schema.memberships
 _teams = RecordTable(teams, Team, "created_at", "id")
@@ -153,13 +153,10 @@ _granted_to = sql.union_all(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectPermit:
-    actor_id: str
-    check: Callable[[Identity | None, Access], None]
-    """Called with the actor's present identity and access; raises to refuse."""
+class ProjectPermit(Permit):
+    """Its `check` is called with the actor's present identity and access."""
 
-    def ask(self, connection: sql.Connection, organization_id: str, now: datetime, _before: Role | None = None) -> None:
+    def ask(self, connection: sql.Connection, organization_id: str, now: datetime, before: Role | None = None) -> None:
         identity = identity_of(connection, self.actor_id, organization_id)
         self.check(identity, access_of(connection, self.actor_id, organization_id, now))
 
