@@ -341,8 +341,7 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
         of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
         found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}
-    shown = {name: getattr(found, name) for name in type(found).model_fields}
-    return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
+    return Evidence.of(found, filters=filters, retrieval_arm="naive" if is_naive else None)
 
 
 def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:
