@@ -11,10 +11,9 @@ from stores.ledger import SUPERSEDES, RelationQuery, Transaction
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.records.entity_types import EntityType
-from tools.reflecting.reflection.contradiction import contradicts
 from tools.reflecting.reflection.finding import KINDS, Kind
-from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
-from tools.reflecting.reflection.stating import as_said, stated
+from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, contradicts, duplicates_of
+from tools.reflecting.reflection.words import as_said, stated
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 
