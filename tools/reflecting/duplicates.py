@@ -97,7 +97,7 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
     """
     organization, now = caller.organization_id, app.clock()
     sequence = app.ledger.feed.head(organization).sequence
-    if app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S):
+    if "lexical" in app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S):
         sequence = 0
     found = []
     for statement in statements:
