@@ -68,9 +68,7 @@ class Place:
         return said | bare | self.stamps(self.key)
 
     def stamps(self, key: str) -> dict[str, Any]:
-        found = self.visibility
-        scope = {"memory_scope": found.memory_scope, "scope_key": found.scope_key}
-        return {"visibility": key, "project_id": self.project_id} | scope
+        return replace(self.visibility, key=key).fields | {"project_id": self.project_id}
 
 
 class Kept(NamedTuple):

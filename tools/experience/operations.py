@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from auth.memory_policy import may_read_memory
 from auth.policy import NoProject, require_project
@@ -12,9 +12,9 @@ from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.experience.keeping import EVIDENCE, OUTLINE, REVISION, Revision, State, memory_id_of, parts_in
-from tools.experience.payload import EVIDENCE_LIMIT, Experience, Identifier
+from tools.experience.payload import EVIDENCE_LIMIT, Identifier, RecordExperienceRequest
 from tools.experience.projections import manifest_id
-from tools.experience.publishing import DISTILL, EMBED, Published, Wanted, publish
+from tools.experience.publishing import DISTILL, EMBED, Published, publish
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
 from tools.records.entity_models import MutationReceipt
@@ -26,18 +26,6 @@ from tools.runtime.threads import in_thread
 PATH = "/api/memory/experience"
 BODY_LIMIT = 96 * 1024 * 1024
 EXCERPT_LIMIT = 1_000_000
-
-
-class RecordExperienceRequest(Request):
-    """A run to keep."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    experience: Experience = Field(description="The run: its goal, its steps, and what was seen at each.")
-    defer_embeddings: bool = Field(
-        True, description="Answer when it is durable and found by its words; vectors follow. Else wait for all indexes."
-    )
-    note_distillation: bool = Field(True, description="Distil short notes from it in the background.")
 
 
 class EmbeddingBackfill(Result):
@@ -89,15 +77,15 @@ async def record_experience(app: App, call: Call, request: RecordExperienceReque
 
     Sending the same `source_id` again revises it: what the new revision omits becomes unavailable.
     """
-    wanted = await in_thread(_wanted, app, call, request)
+    request = await in_thread(_in_project, app, call, request)
     home = await in_thread(app.accounts.home_of, call.caller.user_id)
-    done = await in_thread(publish, app.ledger, app.process_id, home, call, wanted)
+    done = await in_thread(publish, app.ledger, app.process_id, home, call, request)
     if not request.defer_embeddings:
         await until_visible(app, call.caller, done.sequence, [*done.revision.entities])
     return _receipt(app, call, done)
 
 
-def _wanted(app: App, call: Call, request: RecordExperienceRequest) -> Wanted:
+def _in_project(app: App, call: Call, request: RecordExperienceRequest) -> RecordExperienceRequest:
     said = request.experience.project_id
     if said is None:
         raise ValidationFailed(
@@ -109,8 +97,7 @@ def _wanted(app: App, call: Call, request: RecordExperienceRequest) -> Wanted:
     if project_id is None:
         raise NoProject(said)
     require_project(call.caller, project_id)
-    experience = request.experience.model_copy(update={"project_id": project_id})
-    return Wanted(experience, project_id, request.defer_embeddings, request.note_distillation)
+    return request.model_copy(update={"experience": request.experience.model_copy(update={"project_id": project_id})})
 
 
 def _receipt(app: App, call: Call, done: Published) -> ExperienceReceipt:

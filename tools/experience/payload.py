@@ -104,6 +104,18 @@ class Experience(Reported):
         )
 
 
+class RecordExperienceRequest(Request):
+    """A run to keep."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    experience: Experience = Field(description="The run: its goal, its steps, and what was seen at each.")
+    defer_embeddings: bool = Field(
+        True, description="Answer when it is durable and found by its words; vectors follow. Else wait for all indexes."
+    )
+    note_distillation: bool = Field(True, description="Distil short notes from it in the background.")
+
+
 def content_hash(outline: JsonObject) -> str:
     """Return the SHA-256 of the whole payload in hexadecimal, the same for every order of its fields."""
     return hashlib.sha256(_compact(outline).encode()).hexdigest()

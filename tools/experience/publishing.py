@@ -24,7 +24,7 @@ from tools.experience.keeping import (
     retire,
     write_revision,
 )
-from tools.experience.payload import Experience, content_hash
+from tools.experience.payload import Experience, RecordExperienceRequest, content_hash
 from tools.experience.projections import Projection, edges, manifest_id, projections
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
@@ -32,16 +32,6 @@ from tools.records.projects import require_live
 
 EMBED, DISTILL = "backfill_entity_embeddings", "distill_operational_experience_notes"
 _PREFIXES = {EMBED: "embed_entities", DISTILL: "distill_operational_experience"}
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Publication that a caller asks for, in a project that it may write in."""
-
-    experience: Experience
-    project_id: str
-    is_deferred: bool = True
-    distils: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +44,31 @@ class Published:
     sequence: int
 
 
-def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: Wanted) -> Published:
+def publish(ledger: Ledger, holder: str, home: str | None, call: Call, request: RecordExperienceRequest) -> Published:
     """Publish the next revision of a source, whole or not at all; the same content writes nothing twice. Blocks.
 
     Raises:
         Conflict: The source is bound to another project, or another request publishes it now.
         Forbidden: Somebody else made it, and the caller is no maintainer.
     """
-    caller, experience = call.caller, wanted.experience
+    caller, experience, project_id = call.caller, request.experience, str(request.experience.project_id)
     manifest = manifest_id(experience.source_id)
-    place = place_of(caller, wanted.project_id, memory_id_of(manifest))
+    place = place_of(caller, project_id, memory_id_of(manifest))
     outline, records = experience.outline(), list(projections(experience))
     hashed = content_hash(outline)
     lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
     try:
-        who, is_deferred = (caller.organization_id, caller.user_id), wanted.is_deferred
+        who, is_deferred = (caller.organization_id, caller.user_id), request.defer_embeddings
         with ledger.transaction(*who, claim=call.claim, deferred=is_deferred) as tx:
-            require_live(wanted.project_id, tx.records.entity(wanted.project_id))
-            memory = bound_memory(tx, caller, manifest, wanted.project_id)
+            require_live(project_id, tx.records.entity(project_id))
+            memory = bound_memory(tx, caller, manifest, project_id)
             before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
             is_new = memory is None or before.content_hash != hashed
             number = before.number + is_new
             stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
             records[0] = replace(records[0], metadata=records[0].metadata | stamp)
             if memory is None or is_new:
-                memory = keep_memory(tx, place, memory, wanted, (records[0], hashed))
+                memory = keep_memory(tx, place, memory, experience, (records[0], hashed))
                 keep_payload(tx, place, outline, experience)
             kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations))
             there = tx.records.outlines(before.notes)
@@ -88,7 +78,7 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, wanted: W
             write_revision(tx, place.memory_id, revision)
             if kept.written_entities:
                 tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
-            functions = (EMBED, DISTILL) if wanted.distils else (EMBED,)
+            functions = (EMBED, DISTILL) if request.note_distillation else (EMBED,)
             jobs = enqueue(tx, caller, place, functions, (experience.source_id, hashed))
             tx.show_in_answer([place.memory_id, *revision.entities])
             tx.require_lease(lease)
@@ -120,7 +110,7 @@ def bound_memory(tx: Transaction, caller: Principal, manifest: str, project_id: 
 
 
 def keep_memory(
-    tx: Transaction, place: Place, memory: RawMemory | None, wanted: Wanted, told: tuple[Projection, str]
+    tx: Transaction, place: Place, memory: RawMemory | None, experience: Experience, told: tuple[Projection, str]
 ) -> RawMemory:
     """Create or revise the one raw memory of a source, which belongs to whoever sent it first."""
     manifest, hashed = told
@@ -131,8 +121,7 @@ def keep_memory(
         return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance, entity_id=manifest.id)
     said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
     draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
-    source_id = wanted.experience.source_id
-    capture = Capture(source_id, SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
+    capture = Capture(experience.source_id, SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
     return tx.memories.create_memory(draft, capture)
 
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import anyio
 import structlog
@@ -53,25 +53,27 @@ class Naming:
     base_url: str = "ENGRAIN_LLM_BASE_URL"
 
 
-ADAPTERS: Mapping[Provider, str] = {
-    "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
-}  # fmt: skip
 QUIET_S = 30.0
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
-SERVERS: Mapping[Provider, str | None] = {
-    "openai": "https://api.openai.com/v1",
-    "anthropic": "https://api.anthropic.com",
-    "google": None,
-    "ollama": "http://127.0.0.1:11434/v1",
+
+
+class Adapter(NamedTuple):
+    """Package that it needs, its server, and names of its model, provider and output mode in the library."""
+
+    package: str
+    server: str
+    model: str
+    provider: str
+    output: str
+
+
+ADAPTERS: Mapping[Provider, Adapter] = {
+    "openai": Adapter("openai", "https://api.openai.com/v1", "OpenAIChatModel", "OpenAIProvider", "NativeOutput"),
+    "anthropic": Adapter("anthropic", "https://api.anthropic.com", "AnthropicModel", "AnthropicProvider", "ToolOutput"),
+    "google": Adapter("google.genai", "", "GoogleModel", "GoogleProvider", "NativeOutput"),
+    "ollama": Adapter("openai", "http://127.0.0.1:11434/v1", "OllamaModel", "OllamaProvider", "PromptedOutput"),
 }
-CLASSES: Mapping[Provider, tuple[str, str, str]] = {
-    "openai": ("OpenAIChatModel", "OpenAIProvider", "NativeOutput"),
-    "anthropic": ("AnthropicModel", "AnthropicProvider", "ToolOutput"),
-    "google": ("GoogleModel", "GoogleProvider", "NativeOutput"),
-    "ollama": ("OllamaModel", "OllamaProvider", "PromptedOutput"),
-}
-"""Names of the model, its provider and its output mode in the library."""
 NO_KEY = "none"
 """Sent without a key: the library would send one from the environment to any server."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -134,9 +136,9 @@ class LanguageModel:
             UserError,
         )
 
-        base = self._spec.base_url or SERVERS[self._spec.provider]
+        base = self._spec.base_url or ADAPTERS[self._spec.provider].server
         # A proxy or redirect would carry notes and key elsewhere.
-        is_remote = httpx2.URL(base or "").host not in _LOOPBACK
+        is_remote = httpx2.URL(base).host not in _LOOPBACK
         timeout_s = self._spec.timeout_s
         async with httpx2.AsyncClient(timeout=timeout_s, trust_env=is_remote, follow_redirects=False) as http:
             model, output = _built(self._spec, base, http, answer)
@@ -161,9 +163,9 @@ class LanguageModel:
         return answer.model_validate(run.output)
 
 
-def _built(spec: ModelSpec, base: str | None, http: object, answer: type[Any]) -> tuple["Model[Any]", Any]:
-    model, provider, output = CLASSES[spec.provider]
-    if spec.provider == "ollama" and base is not None:
+def _built(spec: ModelSpec, base: str, http: object, answer: type[Any]) -> tuple["Model[Any]", Any]:
+    _, _, model, provider, output = ADAPTERS[spec.provider]
+    if spec.provider == "ollama":
         base = f"{base.rstrip('/').removesuffix('/v1')}/v1"
     if spec.provider == "openai" and spec.base_url is not None:
         # Few servers of this protocol enforce a schema, and some refuse one.
@@ -172,7 +174,7 @@ def _built(spec: ModelSpec, base: str | None, http: object, answer: type[Any]) -
         importlib.import_module(name)
         for name in (LIBRARY, f"{LIBRARY}.models.{spec.provider}", f"{LIBRARY}.providers.{spec.provider}")
     )
-    server = getattr(providers, provider)(base_url=base, api_key=spec.api_key or NO_KEY, http_client=http)
+    server = getattr(providers, provider)(base_url=base or None, api_key=spec.api_key or NO_KEY, http_client=http)
     return getattr(models, model)(spec.model, provider=server), getattr(library, output)(answer)
 
 
@@ -185,7 +187,7 @@ def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -
     if spec is None:
         return None
     naming = naming or Naming()
-    if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider]))):
+    if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider].package))):
         raise InvalidSetting(
             f"{naming.provider} is set, and the library for language models is not installed.",
             remediation=f"Install engrain with its extra: pip install 'engrain[llm]'. Or unset {naming.provider}.",

@@ -22,8 +22,8 @@ from tools.packs.context_models import (
     PackSection,
     Quality,
     RelatedItem,
+    UsageExposure,
 )
-from tools.packs.context_related import leading_tasks, related_items
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import (
     DOUBTFUL,
@@ -39,7 +39,7 @@ from tools.packs.facets import (
     types_of,
 )
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
-from tools.packs.options import also_known, nearest, options_of, reason
+from tools.packs.options import also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
@@ -176,7 +176,9 @@ def withheld(
     return [len(select(options, facets, most)) for facets in parts]
 
 
-def _exposed(app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found) -> JsonObject:
+def _exposed(
+    app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
+) -> dict[str, UsageExposure]:
     if not request.record_exposure:
         return {}
     shown = [
@@ -184,7 +186,7 @@ def _exposed(app: App, call: Call, request: ContextRequest, items: Sequence[Pack
         for place, item in enumerate(items, start=1)
     ]
     recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
-    return {"usage_exposure": recorded} if recorded else {}
+    return {"usage_exposure": UsageExposure.model_validate(recorded)} if recorded else {}
 
 
 def _query(request: ContextRequest) -> str:
@@ -341,8 +343,7 @@ def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted:
         of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
         found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}
-    shown = {name: getattr(found, name) for name in type(found).model_fields}
-    return Evidence(**{**shown, "filters": filters}, retrieval_arm="naive" if is_naive else None)
+    return Evidence.of(found, filters=filters, retrieval_arm="naive" if is_naive else None)
 
 
 def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:

@@ -133,6 +133,28 @@ class PackSection(Result):
     items: list[PackItem]
 
 
+class ExcludedResponse(Result):
+    """Something that was returned and not recorded."""
+
+    response_id: str
+    reason: str
+
+
+class UsageExposure(Result):
+    """Recorded exposure of the returned records."""
+
+    source_surface: str
+    signal_type: str
+    session_key: str | None
+    message_key: str | None
+    returned_count: int
+    stamped_count: int
+    excluded_count: int
+    coverage_count: int
+    coverage_complete: bool
+    exclusions: list[ExcludedResponse]
+
+
 class Evidence(SearchResponse):
     """A search beside the pack."""
 
@@ -160,7 +182,7 @@ class ContextPack(Result):
     sections: list[PackSection] = Field(description="In the order of the intent's facets, without empty ones.")
     also_known: list[AlsoKnown] = Field(description="Strong hits that no section shows, best first.")
     total_items: int
-    usage_metadata: StoredJson = Field(description="`usage_exposure`, where something was recorded.")
+    usage_metadata: dict[str, UsageExposure] = Field(description="`usage_exposure`, where something was recorded.")
     usage_hint: str
     markdown: str = Field(description="The pack as a text within the token budget.")
     evidence: Evidence | None

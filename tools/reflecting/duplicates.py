@@ -11,10 +11,9 @@ from stores.ledger import SUPERSEDES, RelationQuery, Transaction
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.records.entity_types import EntityType
-from tools.reflecting.reflection.contradiction import contradicts
 from tools.reflecting.reflection.finding import KINDS, Kind
-from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
-from tools.reflecting.reflection.stating import as_said, stated
+from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, contradicts, duplicates_of
+from tools.reflecting.reflection.words import as_said, stated
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 
@@ -98,7 +97,7 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
     """
     organization, now = caller.organization_id, app.clock()
     sequence = app.ledger.feed.head(organization).sequence
-    if app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S):
+    if "lexical" in app.indexer.wait_applied(organization, sequence, (), INDEXED_WITHIN_S):
         sequence = 0
     found = []
     for statement in statements:

@@ -266,7 +266,9 @@ def _promoted(
     call: Call, tx: Transaction, request: PromoteRequest, considered: Considered, *, is_reviewed: bool
 ) -> tuple[Entity, list[str]]:
     caller, candidate, compared = call.caller, considered.candidate, considered.compared
-    if not is_reviewed and duplicates_since(tx, caller, compared, ""):
+    known = {each.entity.id for each in compared.known}
+    since = [] if is_reviewed else duplicates_since(tx, caller, compared, "")
+    if any(each.entity.id not in known for each in since):
         raise Overtaken(
             f"A duplicate of {candidate.id} was written during the review.",
             remediation="Review the candidate again; you will see the duplicate in its findings.",

@@ -26,7 +26,7 @@ from tools.memory.remember import Remembrance
 from tools.records.entity_models import CONTENT_LIMIT, EntityId, Label, RelatedTo
 from tools.reflecting.duplicates import OPPOSING, Comparison, Statement
 from tools.reflecting.reflection.finding import KINDS, Kind, sensitivity_flags
-from tools.reflecting.reflection.stating import as_said
+from tools.reflecting.reflection.words import as_said
 
 Read = Callable[[str], RawMemory | None]
 _KINDS = (*KINDS, *get_args(Remembrance))

@@ -14,8 +14,7 @@ from tools.reflecting.reflection.cues import mask
 from tools.reflecting.reflection.extract import finding, folded
 from tools.reflecting.reflection.finding import CEILINGS, KINDS, TITLE_LIMIT, Finding, Kind
 from tools.reflecting.reflection.similarity import terms
-from tools.reflecting.reflection.stating import stated
-from tools.reflecting.reflection.words import signals
+from tools.reflecting.reflection.words import signals, stated
 
 READ_LIMIT = 60_000
 """Characters; rules read longer notes."""

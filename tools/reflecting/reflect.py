@@ -26,7 +26,7 @@ from tools.reflecting.reflect_candidates import (
 from tools.reflecting.reflect_keeping import Stored, place_of, store, stores_anything
 from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
-from tools.reflecting.reflection.stating import as_said
+from tools.reflecting.reflection.words import as_said
 from tools.runtime.threads import in_thread, in_turn
 from tools.search.citations import cited
 from tools.text.plain import one_line

@@ -19,8 +19,8 @@ from tools.app import App
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
-from tools.packs.context_related import READ, STRUCTURE, in_force, related_items
 from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
+from tools.packs.options import READ, STRUCTURE, in_force, related_items
 from tools.synthesis.keeping import GENERATED, generated_among, is_generated
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import anyio
+
 from auth.principal import Principal
 from tools.app import App
 from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
@@ -30,6 +32,9 @@ from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, v
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
 
+OPENING = "index_unavailable"
+WAITS_S = (0.2, 0.5, 1.0)
+"""Waits for indexes that did not contribute to a document."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
@@ -78,6 +83,11 @@ async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> 
 
 async def _whole(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
     answer = partial(_run, app, call, request, is_drafted=is_drafted)
+    for wait_s in WAITS_S:
+        run, told = await answered(app, call.caller.organization_id, answer)
+        if not any(OPENING in pack.degraded.values() for pack in run.source_packs):
+            return run, told
+        await anyio.sleep(wait_s)
     return await answered(app, call.caller.organization_id, answer)
 
 

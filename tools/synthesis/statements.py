@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tools.packs.facets import Facet
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
@@ -26,13 +25,10 @@ _ENDS = '.!?…:;"”»)`'
 
 @dataclass(frozen=True, slots=True)
 class Statement:
+    source: Source
     name: str
     text: str
-    state: str
     source_ids: tuple[str, ...]
-    facet: Facet | None
-    relation: str | None = None
-    is_outgoing: bool = True
     below: tuple["Statement", ...] = ()
 
     @property
@@ -58,9 +54,9 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
     told = []
     for place, pack in enumerate(packs):
         here = [each for each in pack.sources if homes[each.id] == place and not each.is_redacted]
-        found = [(each, _statement(each, pack, extent)) for each in here]
+        found = [_statement(each, pack, extent) for each in here]
         # The heading of a part of a document alone says nothing.
-        statements = _nested([(each, one) for each, one in found if one.text or each.origin != "document"])
+        statements = _nested([each for each in found if each.text or each.source.origin != "document"])
         told.append(Told(pack, tuple(statements), tuple(_elsewhere(packs, homes, place))))
     kept = _once(told)
     said = {each for statements in kept for one in statements for each in one.all_source_ids}
@@ -107,7 +103,7 @@ def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:
         name = ""
     elif text and text == name:
         text = ""
-    return Statement(name, text, source.status, (source.id,), source.facet, source.relation, source.is_outgoing)
+    return Statement(source, name, text, (source.id,))
 
 
 def _sentences(text: str) -> list[str]:
@@ -162,16 +158,14 @@ def _says(sentence: str, name: str) -> bool:
     return bool(other.stems) and overlap(one.stems, other.stems) >= NAMED_ALREADY and other.numbers <= one.numbers
 
 
-def _nested(found: Sequence[tuple[Source, Statement]]) -> list[Statement]:
-    there = {source.id for source, _ in found if source.around is None}
+def _nested(found: Sequence[Statement]) -> list[Statement]:
+    there = {each.source.id for each in found if each.source.around is None}
     below: dict[str, list[Statement]] = {}
-    for source, statement in found:
-        if source.around in there:
-            below.setdefault(str(source.around), []).append(statement)
+    for each in found:
+        if each.source.around in there:
+            below.setdefault(str(each.source.around), []).append(each)
     return [
-        replace(statement, below=tuple(below.get(source.id, ())))
-        for source, statement in found
-        if source.around not in there
+        replace(each, below=tuple(below.get(each.source.id, ()))) for each in found if each.source.around not in there
     ]
 
 

@@ -68,14 +68,15 @@ def payload(run_id: str, request: PlanRequest, told: Sequence[Told], verificatio
 
 
 def _statement_data(statement: Statement) -> JsonObject:
+    source = statement.source
     shown: JsonObject = {
         "name": statement.name or None,
         "text": statement.text,
-        "status": statement.state or None,
+        "status": source.status or None,
         "source_ids": list(statement.source_ids),
     }
-    if statement.relation:
-        shown |= {"relation": statement.relation, "direction": "outgoing" if statement.is_outgoing else "incoming"}
+    if source.relation:
+        shown |= {"relation": source.relation, "direction": "outgoing" if source.is_outgoing else "incoming"}
     if statement.below:
         shown["related"] = [_statement_data(each) for each in statement.below]
     return shown
@@ -117,15 +118,16 @@ def _see_also(elsewhere: Sequence[tuple[Source, str]]) -> Iterator[str]:
 
 
 def _kind(statement: Statement) -> str:
-    return SHELVES[statement.facet].title if statement.facet else OTHERS
+    return SHELVES[statement.source.facet].title if statement.source.facet else OTHERS
 
 
 def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
-    relation = _spoken(statement.relation.lower()) if statement.relation and indent else ""
-    before = f"{relation}: " if relation and statement.is_outgoing else ""
-    after = f" ({relation} this)" if relation and not statement.is_outgoing else ""
+    source = statement.source
+    relation = _spoken(source.relation.lower()) if source.relation and indent else ""
+    before = f"{relation}: " if relation and source.is_outgoing else ""
+    after = f" ({relation} this)" if relation and not source.is_outgoing else ""
     name = f"**{inert(statement.name)}**" if statement.name else ""
-    state = f" ({inert(_spoken(statement.state))})" if statement.state else ""
+    state = f" ({inert(_spoken(source.status))})" if source.status else ""
     text = inert(statement.text)
     if statement.text and (name or state or relation):
         text = inert(f"{_MIDDLE}{statement.text}").removeprefix(_MIDDLE)

@@ -16,7 +16,8 @@ from tests.people import Person, caught_up, host_of, worked
 from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project
 from tools.experience import deferred
-from tools.experience.operations import RecordExperienceRequest, record_experience
+from tools.experience.operations import record_experience
+from tools.experience.payload import RecordExperienceRequest
 from tools.experience.projections import notes
 from tools.experience.publishing import DISTILL, EMBED
 from tools.frame.operation import Call

@@ -32,9 +32,9 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, pers
 from tests.tools.experience.test_projections import experience, parts, step
 from tools.experience import keeping, publishing
 from tools.experience.keeping import EVIDENCE, Revision, memory_id_of
-from tools.experience.payload import Experience, content_hash
+from tools.experience.payload import Experience, RecordExperienceRequest, content_hash
 from tools.experience.projections import edges, manifest_id, notes, projections
-from tools.experience.publishing import Wanted, publish
+from tools.experience.publishing import publish
 from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.registry import FUNCTIONS
@@ -84,7 +84,7 @@ def admit(ledger: Ledger) -> None:
 def send(ledger: Ledger, who: str, run: Experience) -> None:
     found = ledger.people.caller(who, ORG, None)
     assert found is not None
-    publish(ledger, "process", None, Call(principal_of(*found)), Wanted(run, PROJECT))
+    publish(ledger, "process", None, Call(principal_of(*found)), RecordExperienceRequest(experience=run))
 
 
 def restarted(ledger: Ledger, folder: Path) -> Ledger:

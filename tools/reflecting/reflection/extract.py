@@ -10,7 +10,6 @@ from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits, mask, word
 from tools.reflecting.reflection.finding import CEILINGS, CUED, Finding, Kind, word_set
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import groups
-from tools.reflecting.reflection.stating import as_said, title_of
 from tools.reflecting.reflection.words import (
     IMPERATIVES,
     NOTHING,
@@ -18,10 +17,12 @@ from tools.reflecting.reflection.words import (
     REJECTED,
     Announced,
     announced,
+    as_said,
     day_of,
     label_of,
     quotations,
     signals,
+    title_of,
 )
 from tools.text.plain import one_line
 

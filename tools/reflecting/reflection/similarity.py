@@ -1,15 +1,17 @@
-"""Near-duplicates: statements that say the same in nearly the same words."""
+"""Near-duplicates, and contradictions. Prefers silence to a false alarm."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 from stores.language.spelling import in_one_spelling
+from tools.reflecting.reflection.cues import lower, mask
 from tools.reflecting.reflection.finding import word_set
 from tools.reflecting.reflection.layout import sentences
-from tools.reflecting.reflection.stating import Stated, differ, stated
-from tools.reflecting.reflection.words import Context
+from tools.reflecting.reflection.words import UNSETTLED, Context, Stated, differ, signals, stated
+from tools.text.plain import one_line
 
 _WORD = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|\d[\d.,:]*|[_@#+][\w.]+")
 _SPLIT_NUMBER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
@@ -161,3 +163,189 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
             leader = first.setdefault((kind, read), number)
         leaders.append(leader)
     return leaders
+
+
+_SENTENCES = 40
+_BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
+_SAME_SENTENCE = 0.85
+_OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
+_SAME_SUBJECT = 0.8
+_SPOKEN_LIMIT, _SHOWN = 600, 80
+
+_OPPOSITES = (
+    ("on_", "off_"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
+    ("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported"), ("public", "private"),
+    ("synchronous", "asynchronous"), ("open", "closed"), ("always", "never"), ("stateless", "stateful"),
+    ("encrypted", "unencrypted"), ("signed", "unsigned"), ("safe", "unsafe"), ("mutable", "immutable"),
+    ("blocking", "non-blocking"), ("manual", "automatic"), ("manually", "automatically"), ("active", "inactive"),
+    ("valid", "invalid"), ("online", "offline"), ("present", "absent"), ("true", "false"), ("sync", "async"),
+    ("keeps", "drops"), ("passes", "fails"),
+)  # fmt: skip
+_OPPOSITE_VERBS = (
+    ("enable", "disable"), ("increase", "decrease"), ("raise", "lower"), ("accept", "reject"), ("include", "exclude"),
+    ("activate", "deactivate"), ("lock", "unlock"),
+)  # fmt: skip
+_SWITCHED = re.compile(r"\b(on|off)(?=\s*(?:[.,;!]|\Z)|\s+(?:by|for|in|again|now|until)\b)")
+
+
+def _forms(verb: str) -> tuple[str, ...]:
+    root = verb.removesuffix("e")
+    return verb, f"{verb}s", f"{root}ed", f"{root}ing"
+
+
+def _opposites() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    pairs = [(one, other) for a, b in _OPPOSITE_VERBS for one in _forms(a) for other in _forms(b)]
+    pairs += [("on_", each) for each in _forms("disable")] + [("off_", each) for each in _forms("enable")]
+    for one, other in (*_OPPOSITES, *pairs):
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
+    return found
+
+
+_OPPOSITE_OF = _opposites()
+_NAME = r"((?:[\w.+#/-]+\s+){0,2}?[\w.+#/-]+(?:\s+v?\d[\w.]*)?)"
+_SLOT = r"(?:\s+(?:for|as|in|on)\s+([^.,;:()]{2,80}))?"
+_TAIL = (
+    r"(?=\s*(?:[.,;:()!]|$|\s(?:because|since|so|now|instead|rather|to|from|and|at|by|with|when|which|"
+    r"today|yesterday)\b))"
+)
+_USES = re.compile(
+    r"\b(?:we|i|they|team|project|service|it)\s+(?:(?:now|currently|finally|will|have|are|both|all|have now|"
+    r"decided to|agreed to)\s+)?"
+    r"(?:use|uses|run|runs|run on|runs on|are on|is on|moved to|switched to|migrated to|upgraded to|moved over "
+    r"to|chose|picked|"
+    rf"selected|go with|went with|going with|stay on|staying on|stay with|standardised on|standardized "
+    rf"on)\s+(?:the\s+)?{_NAME}{_SLOT}{_TAIL}"
+)
+_STATE = re.compile(
+    r"^(?:the\s+|our\s+|a\s+)?([\w' /-]{2,80}?)\s+(?:is|are|is now|are now|was changed to|is set to|defaults to|"
+    r"default to|"
+    r"was set to|is limited to|lives in|live in|lives at|is called|expires after|expire after|runs on|run on|"
+    r"equals|is stored in|"
+    r"are stored in|is kept in|are kept in|is kept for|are kept for|is owned by|belongs to)\s+(.{1,80}?)[.!\s]*$"
+)
+_VALUE = re.compile(r"~?\d[\d.,]*\s*[a-zµ%]*|v\d[\w.]*")
+_LOOSE = re.compile(
+    r"\b(?:also|too|both|or|used to|sometimes|usually|often|partly|some|except|mostly|almost|about|was|were|had)\b"
+)
+
+
+def contradicts(new: str, old: str) -> str | None:
+    """Return why `new` and `old` cannot both hold; `None` if that is not plain."""
+    old_ones = list(islice(_spoken(old), _SENTENCES))
+    for ours in islice(_spoken(new), _SENTENCES):
+        for theirs in old_ones if ours not in old_ones else ():
+            if ours.is_rejected != theirs.is_rejected:
+                reason = _rejection(ours.text, theirs.text)
+            else:
+                reason = None if ours.is_rejected else _between(ours.text, theirs.text)
+            if reason:
+                return reason
+    return None
+
+
+def _spoken(text: str) -> Iterable[Stated]:
+    for block in _BLOCK.split(text[:20_000]):
+        for start, end in sentences(block):
+            part = stated(block[start:end].strip())
+            if part.context in UNSETTLED:
+                continue
+            if 0 < len(part.text) <= _SPOKEN_LIMIT and not signals(mask(part.text)) & _OPEN:
+                yield Stated(" ".join(part.text.split()), is_rejected=part.is_rejected)
+
+
+def _rejection(new: str, old: str) -> str | None:
+    if similarity(terms(new), terms(old)) >= _SAME_SENTENCE:
+        return f"One says what the other rejects: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
+    return None
+
+
+def _between(new: str, old: str) -> str | None:
+    one, other = terms(new), terms(old)
+    if not one.stems & other.stems:
+        return None
+    return _other_choice(new, old) or _other_value(new, old) or _opposite(new, old) or _negation(new, one, old, other)
+
+
+def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
+    if one.negated == other.negated or one.numbers != other.numbers or _loose(new, old):
+        return None
+    if len(one.stems & other.stems) >= 2 and overlap(one.stems, other.stems) >= 0.85:
+        return f"One says the opposite of the other: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
+    return None
+
+
+def _opposite(new: str, old: str) -> str | None:
+    ours, theirs = (re.findall(r"[\w'-]+", _SWITCHED.sub(r"\1_", text.lower())) for text in (new, old))
+    pairs = [(a, b) for a in ours for b in _OPPOSITE_OF.get(a, set()) & set(theirs)]
+    if len(pairs) != 1 or _loose(new, old):
+        return None
+    mine, yours = pairs[0]
+    if mine in theirs or yours in ours:
+        return None
+    one, other = (terms(" ".join(word for word in words if word not in pairs[0])) for words in (ours, theirs))
+    same = one.stems and overlap(one.stems, other.stems) >= _SAME_SUBJECT
+    if same and one.numbers == other.numbers and one.negated == other.negated:
+        return f"“{mine.rstrip('_')}” is the opposite of “{yours.rstrip('_')}”, said of the same thing."
+    return None
+
+
+def _other_value(new: str, old: str) -> str | None:
+    mine, yours = _STATE.match(lower(new)), _STATE.match(lower(old))
+    if not mine or not yours or _loose(new, old):
+        return None
+    subject, others = terms(mine[1]), terms(yours[1])
+    if not subject.stems or subject.stems != others.stems or subject.numbers != others.numbers:
+        return None
+    values = [_VALUE.findall(match[2]) for match in (mine, yours)]
+    if len(values[0]) == len(values[1]) == 1 and _plain(values[0][0]) != _plain(values[1][0]):
+        rests = [terms(_VALUE.sub(" ", match[2])).stems for match in (mine, yours)]
+        if rests[0] == rests[1] and _unit(values[0][0]) == _unit(values[1][0]):
+            return (
+                f"“{_said(new, mine, 2)}” is another value than “{_said(old, yours, 2)}” for “{_said(new, mine, 1)}”."
+            )
+    return None
+
+
+def _said(text: str, match: re.Match[str], group: int) -> str:
+    return text[match.start(group) : match.end(group)].rstrip(" .")
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"[\s,~v]", "", value).rstrip(".")
+
+
+def _unit(value: str) -> str:
+    unit = re.sub(r"[\d.,\s~]", "", value)
+    return {"sec": "s", "seconds": "s", "second": "s", "minutes": "min", "minute": "min", "percent": "%"}.get(
+        unit, unit
+    )
+
+
+def _other_choice(new: str, old: str) -> str | None:
+    mine, yours = _USES.search(lower(new)), _USES.search(lower(old))
+    if not mine or not yours or _loose(new, old) or terms(new).negated or terms(old).negated:
+        return None
+    (name, version), (old_name, old_version) = (_version(match[1]) for match in (mine, yours))
+    purpose, old_purpose = (_stems(match[2]) for match in (mine, yours))
+    if name == old_name and version and old_version and version != old_version and purpose == old_purpose:
+        return f"“{_said(new, mine, 1)}” takes the place of “{_said(old, yours, 1)}”."
+    if name != old_name and purpose and purpose == old_purpose and not _stems(name) & _stems(old_name):
+        return f"“{_said(new, mine, 1)}” instead of “{_said(old, yours, 1)}” for “{_said(new, mine, 2)}”."
+    return None
+
+
+def _version(name: str) -> tuple[str, str]:
+    words = name.split()
+    if len(words) > 1 and re.fullmatch(r"v?\d[\w.]*", words[-1]):
+        return " ".join(words[:-1]), words[-1].lstrip("v").rstrip(".")
+    return name, ""
+
+
+def _stems(text: str | None) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"[\w-]+", text or "") if word not in STOP_WORDS)
+
+
+def _loose(new: str, old: str) -> bool:
+    return bool(_LOOSE.search(new.lower()) or _LOOSE.search(old.lower()))

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflecting.reflection.contradiction import contradicts
+from tools.reflecting.reflection.similarity import contradicts
 
 SAYS = {
     "version": ("We moved to PostgreSQL 16.", "We use PostgreSQL 15.", "“PostgreSQL 16” takes the place of "

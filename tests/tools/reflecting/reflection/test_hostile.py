@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tools.reflecting.reflection.contradiction import contradicts
 from tools.reflecting.reflection.extract import SENTENCE_LIMIT, extract
-from tools.reflecting.reflection.similarity import duplicates_of
+from tools.reflecting.reflection.similarity import contradicts, duplicates_of
 
 SHORT, LONG = 20_000, 160_000
 ATTEMPTS = 5  # A busy machine disturbs one or another of them; what grows as the square fails them all.

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflecting.reflection.contradiction import contradicts
-from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, duplicates_of
+from tools.reflecting.reflection.similarity import CERTAIN, Duplicate, contradicts, duplicates_of
 
 
 def test_the_nearest_known_text_comes_first() -> None:
