@@ -15,10 +15,9 @@ from stores.embedding import Embedder
 from stores.folder import claim, release
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.folders import OrganizationFolder
-from stores.indexer.options import IndexerOptions
+from stores.indexer.options import NAMES, Examined, IndexerOptions, IndexName, IndexStatus
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry
-from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.ledger import Ledger
 from stores.room import Room

@@ -115,13 +115,6 @@ class VectorIndex:
         held = {each: self._catalog.records.get(each) for each in record_ids}
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
 
-    def spans(self, record_id: str) -> list[tuple[int, int]]:
-        snapshot = self._snapshot()
-        if snapshot is not None:
-            return snapshot.spans(record_id)
-        held = self._catalog.records.get(record_id)
-        return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
-
     def drop(self) -> None:
         """Free the memory; LanceDB answers until a search loads it again."""
         self._not_before = time.monotonic() + max(_LEAST_REST_S, REST_SHARE * self._load_s)

@@ -113,10 +113,6 @@ class PassageTable:
         found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
         return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
 
-    def spans(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        found = self._table.search().where(_numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
-        return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
-
     def compact(self, drop: Collection[int]) -> None:
         # Ascending: when this is cut short, no record's end is forgotten before the record is.
         rows = sorted(drop)

@@ -224,8 +224,7 @@ def _recalled(
     ]
     made = entities_made(app, caller, found.values())
     return [
-        _recalled_view(found[entity.id], hit, made.get(entity.id), reason)
-        for hit, entity in with_passages(app, organization, kept, terms)
+        _recalled_view(found[entity.id], hit, made.get(entity.id), reason) for hit, entity in with_passages(kept, terms)
     ]
 
 
