@@ -10,9 +10,8 @@ import numpy as np
 from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
-from stores.vectors.catalog import Catalog, Held
 from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
-from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
+from stores.vectors.passages import Catalog, DenseHits, EmbeddedRecord, Held, Vector, VectorState
 
 MEMORY_MB = 512
 INDEX_FROM = 100_000

@@ -16,10 +16,22 @@ from pyarrow import Table
 from stores.clock import microseconds
 from stores.records import IndexFilter
 from stores.vectors import layout
-from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
-from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
+from stores.vectors.passages import (
+    DELETION,
+    EMPTY,
+    PASSAGE,
+    STATE,
+    Catalog,
+    DenseHits,
+    EmbeddedRecord,
+    Held,
+    Integers,
+    ModelChanged,
+    Validity,
+    Vector,
+)
 
 _NAME = "passages"
 # Age of versions that a cleanup removes: all but the one that was just made, without a warning.
