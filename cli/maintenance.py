@@ -11,7 +11,7 @@ from cli.serving import guarded, settings_of
 from stores.errors import EngrainError
 from stores.folder import require_data_folder
 from stores.indexer import Indexer
-from stores.indexer.status import NAMES, Examined
+from stores.indexer.options import NAMES, Examined
 from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import open_stores

@@ -11,6 +11,7 @@ from argon2 import PasswordHasher
 from auth.accounts import SignedIn
 from auth.passwords import Passwords
 from stores.records import Role, Session
+from tests.indexes import differences
 from tools.app import App
 from tools.catalogue import by_name
 from tools.frame.execute import execute
@@ -82,7 +83,7 @@ async def caught_up(person: Person) -> None:
     app, organization = person.app, person.organization_id
     head, ids = app.ledger.feed.head(organization).sequence, list(app.ledger.records.revisions(organization))
     assert await app.indexer.applied_within(organization, head, ids, 20) == []
-    assert await in_thread(app.indexer.check, organization) == []
+    assert await in_thread(differences, app.indexer, organization) == []
 
 
 def host_of(app: App) -> JobHost:

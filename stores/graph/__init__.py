@@ -2,6 +2,5 @@
 
 from stores.graph.engine import Engine
 from stores.graph.index import GraphIndex
-from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
+from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery, Reached, Step, Walk
 from stores.graph.sessions import probe
-from stores.graph.walk import Reached, Step, Walk

@@ -12,9 +12,8 @@ from stores.folder import claim, release
 from stores.graph import schema
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.graph_cache import GraphCache
-from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop
+from stores.graph.neighbours import AT_ONCE, Edge, Neighbour, NeighbourQuery, Walk, breadth_first, hop
 from stores.graph.sessions import Sessions, database_path, discard, remove_strangers
-from stores.graph.walk import AT_ONCE, Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
 from stores.room import Room

@@ -10,6 +10,5 @@ found by bisection, left out, counted, and tried again when it changes.
 """
 
 from stores.indexer.indexer import Indexer
-from stores.indexer.options import IndexerOptions
+from stores.indexer.options import IndexerOptions, IndexName, IndexStatus, State
 from stores.indexer.organization import OpenIndexes
-from stores.indexer.status import IndexName, IndexStatus, State

@@ -9,9 +9,8 @@ from typing import TypeVar
 from stores.graph import GraphIndex, probe
 from stores.index import Index, IndexBatch
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.options import GraphEngine
+from stores.indexer.options import GraphEngine, IndexName
 from stores.indexer.refusals import Refusal, Refusals, admit
-from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Interrupted, Surroundings, describe, log, log_refused
 from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
 from stores.lexical import LexicalIndex

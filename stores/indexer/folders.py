@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from stores.indexer.status import IndexName
+from stores.indexer.options import IndexName
 from stores.tokens import FILE as TOKENS
 
 DAMAGED = ".damaged"

@@ -15,10 +15,9 @@ from stores.embedding import Embedder
 from stores.folder import claim, release
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.folders import OrganizationFolder
-from stores.indexer.options import IndexerOptions
+from stores.indexer.options import NAMES, Examined, IndexerOptions, IndexName, IndexStatus
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry
-from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.ledger import Ledger
 from stores.room import Room
@@ -155,10 +154,6 @@ class Indexer:
             with organization.lend() as lent:
                 yield lent
 
-    def degraded(self, organization_id: str) -> set[IndexName]:
-        organization = self._registry.get(organization_id)
-        return organization.degraded() if organization is not None else set()
-
     def status(self) -> list[IndexStatus]:
         """Return the status of every index. Opens nothing."""
         opened = {organization.id: organization for organization in self._registry.known()}
@@ -193,10 +188,6 @@ class Indexer:
     def watermarks(self) -> dict[str, int]:
         """Return the sequence numbers up to which no index needs the feed."""
         return self._supervisor.watermarks()
-
-    def check(self, organization_id: str) -> list[str]:
-        """Compare every index with the ledger. Blocks."""
-        return [f"{each.index}: {found}" for each in self.examine(organization_id) for found in each.differences]
 
     def examine(self, organization_id: str, wait_s: float = 0) -> list[Examined]:
         """Compare every index with the ledger once level, or after `wait_s`. Blocks."""

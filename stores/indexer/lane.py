@@ -10,8 +10,8 @@ from typing import Generic
 
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
+from stores.indexer.options import IndexStatus, State
 from stores.indexer.rebuild import Rebuild
-from stores.indexer.status import IndexStatus, State
 from stores.indexer.surroundings import Interrupted, ModelUnavailable, Surroundings, describe, log
 from stores.indexer.track import FOREVER, Adapter, Handle, T, Track, closing_on_error
 

@@ -1,9 +1,13 @@
-"""Options of the indexer."""
+"""Options and status of the indexer."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 GraphEngine = Literal["ladybug", "kuzu"]
+IndexName = Literal["lexical", "graph", "vectors"]
+State = Literal["ready", "catching_up", "rebuilding", "failed"]
+
+NAMES: tuple[IndexName, ...] = ("lexical", "graph", "vectors")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +56,25 @@ class IndexerOptions:
     def pause_s(self, failures: int) -> float:
         """Return the pause before the next try, twice as long after each failure in a row."""
         return min(self.retry_first_s * 2.0 ** min(failures - 1, 16), self.retry_at_most_s)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """Line of `/api/health/ready`."""
+
+    organization_id: str
+    index: IndexName
+    state: State
+    watermark: int
+    pending: int
+    refused: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """Comparison of one index, or of the ledger itself."""
+
+    index: IndexName | Literal["ledger"]
+    pending: int
+    """Changes on their way; they are no difference."""
+    differences: list[str]

@@ -15,8 +15,7 @@ from stores.indexer.feed import Feed
 from stores.indexer.feed_track import graph_adapter, lexical_adapter
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.lane import Lane
-from stores.indexer.options import IndexerOptions
-from stores.indexer.status import IndexName, IndexStatus
+from stores.indexer.options import IndexerOptions, IndexName, IndexStatus
 from stores.indexer.surroundings import Surroundings
 from stores.indexer.vector_track import vector_adapter
 from stores.ledger import Ledger

@@ -12,9 +12,9 @@ import structlog
 from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
+from stores.indexer.options import NAMES, IndexName, IndexStatus, State
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
-from stores.indexer.status import NAMES, IndexName, IndexStatus, State
 from stores.lexical import layout
 
 HOLD_TIMEOUT_S = 5.0

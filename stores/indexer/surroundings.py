@@ -10,8 +10,7 @@ import structlog
 
 from stores.indexer.feed import Feed
 from stores.indexer.folders import OrganizationFolder
-from stores.indexer.options import IndexerOptions
-from stores.indexer.status import IndexName
+from stores.indexer.options import IndexerOptions, IndexName
 from stores.ledger import Ledger
 
 log = structlog.get_logger("indexer")

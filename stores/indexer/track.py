@@ -14,8 +14,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 from stores.index import StoredIndex
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark
+from stores.indexer.options import IndexName
 from stores.indexer.refusals import Refusal
-from stores.indexer.status import IndexName
 from stores.indexer.surroundings import Surroundings
 from stores.ledger import Ledger
 

@@ -10,9 +10,8 @@ import numpy as np
 from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
-from stores.vectors.catalog import Catalog, Held
 from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
-from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
+from stores.vectors.passages import Catalog, DenseHits, EmbeddedRecord, Held, Vector, VectorState
 
 MEMORY_MB = 512
 INDEX_FROM = 100_000
@@ -114,13 +113,6 @@ class VectorIndex:
             return {each: vector for each, vector in found.items() if vector is not None}
         held = {each: self._catalog.records.get(each) for each in record_ids}
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
-
-    def spans(self, record_id: str) -> list[tuple[int, int]]:
-        snapshot = self._snapshot()
-        if snapshot is not None:
-            return snapshot.spans(record_id)
-        held = self._catalog.records.get(record_id)
-        return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
 
     def drop(self) -> None:
         """Free the memory; LanceDB answers until a search loads it again."""

@@ -8,9 +8,8 @@ import pyarrow.compute as pc
 
 from stores.clock import microseconds
 from stores.records import Facet, facets
-from stores.vectors.catalog import EMPTY, PASSAGE
 from stores.vectors.matrix import VISIBILITY, Columns
-from stores.vectors.passages import EmbeddedRecord, Integers, Vector
+from stores.vectors.passages import EMPTY, PASSAGE, EmbeddedRecord, Integers, Vector
 
 FORMAT = "2"
 FACETS: tuple[Facet, ...] = get_args(Facet)

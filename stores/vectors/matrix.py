@@ -92,10 +92,6 @@ class Snapshot:
         copied: Vector = self.blocks[places[0] // BLOCK_ROWS][places[0] % BLOCK_ROWS].copy()
         return copied
 
-    def spans(self, record_id: str) -> list[tuple[int, int]]:
-        places = [place for place in self.places.get(record_id, ()) if place < self.size]
-        return sorted(zip(self.starts[places].tolist(), self.ends[places].tolist(), strict=True))
-
     def _wanted(self, accepted: IndexFilter) -> Bools:
         wanted = self.alive & self._having(VISIBILITY, accepted.visibility)
         for facet, values in accepted.any_of.items():

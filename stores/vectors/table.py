@@ -16,10 +16,22 @@ from pyarrow import Table
 from stores.clock import microseconds
 from stores.records import IndexFilter
 from stores.vectors import layout
-from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
-from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
+from stores.vectors.passages import (
+    DELETION,
+    EMPTY,
+    PASSAGE,
+    STATE,
+    Catalog,
+    DenseHits,
+    EmbeddedRecord,
+    Held,
+    Integers,
+    ModelChanged,
+    Validity,
+    Vector,
+)
 
 _NAME = "passages"
 # Age of versions that a cleanup removes: all but the one that was just made, without a warning.
@@ -112,10 +124,6 @@ class PassageTable:
         condition = _numbered(rows.values())
         found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
         return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
-
-    def spans(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        found = self._table.search().where(_numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
-        return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
         # Ascending: when this is cut short, no record's end is forgotten before the record is.

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from cli.main import app
 from stores.folder import DataFolder
 from stores.indexer import Indexer
-from stores.indexer.status import Examined
+from stores.indexer.options import Examined
 from stores.ledger import Ledger
 from stores.records import EntityDraft, Organization
 from tools.runtime.version import VERSION

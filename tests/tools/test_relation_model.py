@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from stores.errors import Conflict, EngrainError, InvalidRequest, ValidationFailed
+from tests.indexes import differences
 from tests.people import person
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE, run_on_the_other_engine
 from tests.tools.relation_facts import Clock, Fact, Model, Thing, row
@@ -311,7 +312,7 @@ class Facts(Model, RuleBasedStateMachine):
     def teardown(self) -> None:
         if getattr(self, "things", None):
             self.compare()
-            assert self.world.app.indexer.check(self.owner.organization_id) == []
+            assert differences(self.world.app.indexer, self.owner.organization_id) == []
 
 
 def relations(shown: dict[str, Any]) -> set[tuple[str, str]]:

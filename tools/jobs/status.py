@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from auth.policy import ADMINS
 from stores.errors import Forbidden, NotFound
-from stores.indexer.status import NAMES
+from stores.indexer.options import NAMES
 from stores.jobs import Job, JobDraft, JobState
 from stores.records import JsonObject
 from tools.app import App

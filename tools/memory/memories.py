@@ -203,7 +203,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     made, reason = entities_made(app, caller, found.values()), READ_REASONS[place.memory_scope]
     memories = [
         _recalled(found[entity.id], hit, made.get(entity.id), reason)
-        for hit, entity in with_passages(app, caller.organization_id, kept, ranking.terms)
+        for hit, entity in with_passages(kept, ranking.terms)
     ]
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)

@@ -218,7 +218,7 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
         first.setdefault(words_of(entities[each.option.id]), each)
     kept = list(first.values())
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
-    candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
+    candidates |= {hit.id: hit for hit, _ in with_passages(shown, ranking.terms)}
     places = app.ledger.records.chunks(organization, [each.id for each in entities.values() if each.source_id])
     return _Found(
         chosen=kept,

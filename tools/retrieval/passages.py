@@ -9,7 +9,6 @@ from stores.language.spelling import in_one_spelling
 from stores.language.wording import plain
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
-from tools.app import App
 from tools.retrieval.ranking import Candidate
 
 Span = tuple[int, int]
@@ -27,7 +26,7 @@ FAR_MORE = 0.25
 
 
 def with_passages(
-    app: App, organization_id: str, page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
+    page: Iterable[tuple[Candidate, Entity]], terms: Mapping[str, float]
 ) -> list[tuple[Candidate, Entity]]:
     """Set the passage of every hit: the nearest, unless another holds far more of the words (by idf).
 
@@ -41,9 +40,7 @@ def with_passages(
         if text and len(text) <= ONE_PASSAGE:
             span = span or (0, len(text))
         elif text:
-            is_one = len(text) <= PASSAGE_CHARACTERS and span in (None, (0, len(text)))
-            known = [] if is_one else _indexed(app, organization_id, entity.id, len(text))
-            spans = known or divided(text)
+            spans = divided(text)
             if unread >= 0:
                 span = focused(text, best_passage(text, spans, roots, span), terms, roots)
             span = span or spans[0]
@@ -105,9 +102,3 @@ def _held(text: str, span: Span, roots: Roots) -> float:
 
 def _folded(text: str) -> str:
     return in_one_spelling(plain(text))
-
-
-def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:
-    with app.indexer.indexes(organization_id) as indexes:
-        known = indexes.vectors.spans(record_id) if indexes.vectors is not None else []
-    return known if known and known[-1][1] == length else []

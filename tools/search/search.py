@@ -241,7 +241,7 @@ def _ranked(app: App, call: Call, request: SearchRequest, plan: Plan) -> tuple[R
     if not page.is_whole and len(ranking.best) == plan.wanted < POOL_LIMIT:
         ranking = retrieve(app, replace(plan, wanted=POOL_LIMIT))
         page = distinct(ranking.best, read, request.offset, request.limit)
-    page.hits = with_passages(app, call.caller.organization_id, page.hits, ranking.terms)
+    page.hits = with_passages(page.hits, ranking.terms)
     return ranking, page
 
 

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stores.graph import GraphIndex, Neighbour, NeighbourQuery
-from stores.graph.neighbours import Edge
-from stores.graph.walk import breadth_first
+from stores.graph.neighbours import Edge, breadth_first
 from stores.index import IndexBatch, Item
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, NOW, entity, relation

@@ -2,9 +2,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from stores.graph import GraphIndex, Reached, Step, walk
-from stores.graph.neighbours import Edge
-from stores.graph.walk import breadth_first
+from stores.graph import GraphIndex, Reached, Step, neighbours
+from stores.graph.neighbours import Edge, breadth_first
 from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
 
 
@@ -47,7 +46,7 @@ def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch)
 
     reached = breadth_first("a", depth=3, cap=1_000, neighbours=fan)
     assert (len(reached.entities), reached.capped) == (1_000, True)
-    assert len(asked) == 1 + walk.AT_ONCE
+    assert len(asked) == 1 + neighbours.AT_ONCE
     assert [each.distance for each in reached.entities] == [1] * 100 + [2] * 900
 
     def back(ids: Sequence[str]) -> tuple[list[Edge], bool]:
@@ -57,7 +56,7 @@ def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch)
             cut,
         )[0] * 2, cut
 
-    monkeypatch.setattr(walk, "MOST_EDGES", 150)
+    monkeypatch.setattr(neighbours, "MOST_EDGES", 150)
     assert not breadth_first("a", depth=1, cap=1_000, neighbours=back).capped
     assert breadth_first("a", depth=2, cap=1_000, neighbours=back).capped
 

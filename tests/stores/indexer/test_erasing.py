@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from stores.tokens.store import FILE
+from tests.indexes import differences
 from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, level, until
 
 SECRET = "zxquokka"
@@ -48,7 +49,7 @@ def test_what_was_deleted_before_a_stop_is_erased_after_the_start_without_a_ques
     until(lambda: not holds(world))
     until(lambda: rows(world) < before)
     assert world.by_words("heron")
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     world.restart()
     until(lambda: world.indexer.surveyed)
     world.indexer._supervisor._step()
@@ -144,4 +145,4 @@ def test_a_graph_of_many_deleted_records_is_written_anew_in_a_quiet_moment(world
     world.settle()
     with world.indexer.indexes(ORG) as open_:
         assert (len(open_.graph.contents()), open_.graph.relation_ids()) == (5, {relation})
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []

@@ -9,6 +9,7 @@ from stores.indexer import IndexStatus
 from stores.indexer.embedding_worker import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
+from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, HashEmbedder, World, draft, until, vectors_of
 
 
@@ -26,7 +27,7 @@ def test_a_write_is_found_by_words_by_meaning_and_in_the_graph_once_the_wait_is_
     with world.indexer.indexes(ORG) as open_:
         assert len(open_.graph.relation_ids()) == 1
         assert open_.degraded == set()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_an_update_of_metadata_alone_reaches_the_filters_and_embeds_nothing(world: World) -> None:
@@ -64,7 +65,7 @@ def test_waiting_in_an_event_loop_takes_no_thread_and_ends_when_the_write_is_in(
         return await asyncio.gather(*waits)
 
     assert asyncio.run(write_and_wait()) == [[]] * 20
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:
@@ -99,12 +100,12 @@ def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(wor
     world.embedder.failure = RuntimeError("no route to host")
     sequence = world.write(draft("a", "the kestrel hovers"))
     assert world.wait_applied(sequence, ["a"]) == ["vectors"]
-    assert "vectors" in world.indexer.degraded(ORG)
+    assert "vectors" in degraded(world.indexer, ORG)
     assert world.by_words("kestrel") == ["a"]
     until(lambda: world.indexer.applied(ORG, sequence))
     world.embedder.failure = None
     until(lambda: world.by_meaning("kestrel")[:1] == ["a"])
-    until(lambda: world.indexer.degraded(ORG) == set())
+    until(lambda: degraded(world.indexer, ORG) == set())
 
 
 def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: World) -> None:
@@ -119,7 +120,7 @@ def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: Wor
     assert not world.indexer.applied(ORG, poison)
     world.update("a", content="an antidote")
     world.settle()
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
 
 
 class Unready(HashEmbedder):
@@ -175,7 +176,7 @@ def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organiza
     order = [text.split("\n")[0] for text in world.embedder.texts]
     # Up to one turn was under way when the urgent one came.
     assert order.index("urgent") <= 1 + 2 * world.options.passages_per_turn
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: World) -> None:
@@ -206,7 +207,7 @@ def test_turns_grow_while_the_model_is_quick_until_it_fails(world: World) -> Non
     assert max(len(turn) for turn in turns) == 64
     before, world.embedder.failure = len(turns), RuntimeError("not today")
     world.write(*[draft(f"more{number}", "other words") for number in range(100)], deferred=True)
-    until(lambda: "vectors" in world.indexer.degraded(ORG))
+    until(lambda: "vectors" in degraded(world.indexer, ORG))
     world.embedder.failure = None
     world.settle()
     assert next(len(turn) for turn in turns[before:] if len(turn) > 1) == world.options.passages_per_turn
@@ -240,13 +241,13 @@ def test_the_check_finds_what_is_missing_superfluous_or_stale_and_a_rebuild_mend
         severed = [Item("relation", each) for each in world.ledger.relations.relation_ids(ORG)]
         open_.graph.apply(IndexBatch(severed, position))
         open_.vectors.replace([], ["b"], state)
-    found = world.indexer.check(ORG)
+    found = differences(world.indexer, ORG)
     assert len(found) == 3
     assert "lexical: entity a is missing" in found
     assert "vectors: entity b is missing" in found
     assert found[1].startswith("graph: relation")
     world.indexer.reindex(ORG)
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert world.by_words("kestrel") == ["a"]
     assert world.by_meaning("heron")[0] == "b"
     world.write(draft("c", "bittern"))
@@ -290,7 +291,7 @@ def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:
         world.delete("old7")
         rebuilding.result(PATIENCE_S)
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert world.ledger.records.revisions(ORG).keys() == {f"old{at}" for at in range(300) if at != 7} | {
         f"new{at}" for at in range(20)
     }
@@ -307,7 +308,7 @@ def test_what_was_deleted_is_erased_in_a_quiet_moment(world: World) -> None:
         world.clock.turn(60)
         until(lambda: open_.lexical is not None and not open_.lexical.erasable)
     assert world.by_words("heron") == ["b"]
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_the_watermark_of_an_unwritten_state_is_not_invented(world: World) -> None:

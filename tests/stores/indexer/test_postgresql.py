@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.indexes import degraded, differences
 from tests.postgres import PostgresServer
 from tests.stores.indexer.samples import ORG, World, draft, until
 
@@ -19,7 +20,7 @@ def test_two_servers_of_one_ledger_each_follow_it_into_indexes_of_their_own(data
         for each in (one, other):
             until(lambda each=each: each.by_words("kestrel") == ["a", "b"])  # type: ignore[misc]
             each.settle()
-            assert each.indexer.check(ORG) == []
+            assert differences(each.indexer, ORG) == []
     finally:
         one.close()
         other.close()
@@ -41,11 +42,11 @@ def test_while_the_ledger_is_away_the_indexes_stay_and_afterwards_they_follow_on
         world.indexer.notify(ORG, 99)
         until(lambda: world.indexer._registry.get(ORG).lexical._postponed > 0)
         assert world.by_words("kestrel") == ["a"]
-        assert world.indexer.degraded(ORG) == set()
+        assert degraded(world.indexer, ORG) == set()
         postgres._administer(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
         world.write(draft("b", "heron"))
         until(lambda: world.by_words("heron") == ["b"])
         assert [each.read_text() for each in generations] == before
-        assert world.indexer.check(ORG) == []
+        assert differences(world.indexer, ORG) == []
     finally:
         world.close()

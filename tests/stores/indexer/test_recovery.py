@@ -24,6 +24,7 @@ from stores.lexical import LexicalIndex
 from stores.lexical.schema import FORMAT
 from stores.records import Position
 from stores.vectors import VectorState
+from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, World, draft, until
 
 WORDS = ("kestrel", "heron", "bittern", "quagga", "zanzibar")
@@ -81,7 +82,7 @@ def test_a_rebuild_equals_what_was_followed(
         play(world, more)
         world.settle()
         followed = answers(world)
-        assert world.indexer.check(ORG) == []
+        assert differences(world.indexer, ORG) == []
         world.indexer.reindex(ORG)
         assert answers(world) == followed
         world.stop()
@@ -89,7 +90,7 @@ def test_a_rebuild_equals_what_was_followed(
         world.start(replay_at_most=0)
         world.settle()
         assert answers(world) == followed
-        assert world.indexer.check(ORG) == []
+        assert differences(world.indexer, ORG) == []
     finally:
         world.close()
 
@@ -137,7 +138,7 @@ def test_what_the_vector_lane_had_not_done_is_resumed_and_nothing_twice(world: W
     world.wait_applied(urgent, ["urgent"])
     world.restart()
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert world.embedder.texts.count("urgent") == 1
 
 
@@ -177,7 +178,7 @@ def test_an_older_copy_of_the_ledger_rebuilds_its_indexes(world: World, written_
         else:
             world.write(draft(f"new{at}", "bittern"))
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert world.by_words("heron") == []
     assert world.by_words("kestrel") == ["old"]
     if written_after > 2:
@@ -194,7 +195,7 @@ def test_a_restored_ledger_is_noticed_by_changes_that_were_applied_ahead_of_the_
     world.stop()
     world.write(draft("a"), draft("b"), draft("c"))
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_a_pruned_feed_makes_a_follower_that_is_behind_rebuild(world: World) -> None:
@@ -206,7 +207,7 @@ def test_a_pruned_feed_makes_a_follower_that_is_behind_rebuild(world: World) -> 
     world.ledger.feed.prune_feed(datetime(2999, 1, 1, tzinfo=UTC), {ORG: last})
     world.settle()
     assert world.by_words("heron") == ["c"]
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def damage_lexical(folder: Path) -> None:
@@ -244,7 +245,7 @@ def test_a_damaged_index_is_set_aside_and_rebuilt_while_the_others_serve(
 
     until(another_serves)
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert world.by_words("kestrel") == ["a"]
     assert world.by_meaning("heron")[0] == "b"
     # What was set aside goes a moment after its successor serves.
@@ -289,11 +290,11 @@ def test_another_model_is_taken_up_without_losing_the_words(world: World) -> Non
     world.embedder = other
     world.start()
     assert len(world.by_words("kestrel")) == 10
-    until(lambda: "vectors" in world.indexer.degraded(ORG))
+    until(lambda: "vectors" in degraded(world.indexer, ORG))
     other.gate.set()
     world.settle()
-    assert world.indexer.degraded(ORG) == set()
-    assert world.indexer.check(ORG) == []
+    assert degraded(world.indexer, ORG) == set()
+    assert differences(world.indexer, ORG) == []
     assert len(world.by_meaning("kestrel")) == 10
 
 
@@ -317,7 +318,7 @@ def test_an_interrupted_rebuild_of_the_vectors_is_resumed(world: World) -> None:
     world.stop()
     world.start()
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert len(slow.texts) <= 100 + world.options.passages_per_turn, "at most the turn under way is taken again"
 
 
@@ -331,7 +332,7 @@ def test_after_an_unclean_stop_the_indexes_are_compared_with_the_ledger(world: W
     world.stop()
     (world.indexes / ORG / "open").touch()
     world.settle()
-    until(lambda: world.indexer.check(ORG) == [])
+    until(lambda: differences(world.indexer, ORG) == [])
     assert world.by_meaning("kestrel")[0] == "a"
 
 
@@ -379,7 +380,7 @@ def test_a_killed_process_recovers_with_nothing_lost_and_nothing_left_over(world
         world.ledger = world.open_ledger()
         world.settle()
         assert len(world.ledger.records.revisions(ORG)) > writes // 2
-        assert world.indexer.check(ORG) == []
+        assert differences(world.indexer, ORG) == []
 
 
 def test_two_indexers_cannot_share_a_folder(world: World) -> None:

@@ -19,6 +19,7 @@ from stores.indexer import IndexerOptions, IndexName, IndexStatus
 from stores.indexer.feed import Feed
 from stores.indexer.refusals import MOST, Refusal, Refusals, admit, divide, is_of_the_machine
 from stores.lexical import LexicalIndex
+from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import ORG, HashEmbedder, Vectors, World, draft, until
 
 FOLLOWERS: tuple[IndexName, ...] = ("lexical", "graph")
@@ -69,14 +70,14 @@ def test_a_record_that_cannot_be_indexed_holds_nobody_up_and_is_named(world: Wor
     caught_up(world)
     for name in FOLLOWERS:
         assert lines(world)[name].state == "ready"
-    assert world.indexer.degraded(ORG) == {"lexical", "graph", "vectors"}
+    assert degraded(world.indexer, ORG) == {"lexical", "graph", "vectors"}
     later = world.write(draft("later", "heron"))
     assert world.wait_applied(later, ["later"]) == []
     assert world.by_words("heron") == ["later"]
     assert world.by_words("bittern") == []
     assert len(world.by_words("kestrel")) == 10
-    until(lambda: len(world.indexer.check(ORG)) == 3)
-    found = world.indexer.check(ORG)
+    until(lambda: len(differences(world.indexer, ORG)) == 3)
+    found = differences(world.indexer, ORG)
     assert [each.partition(": ")[0] for each in found] == ["lexical", "graph", "vectors"]
     assert all("entity bad cannot be" in each for each in found)
 
@@ -93,10 +94,10 @@ def test_a_later_change_of_the_record_brings_it_in_and_deleting_it_ends_the_matt
         world.delete("bad")
     world.settle()
     assert refused(world) == {"lexical": 0, "graph": 0, "vectors": 0}
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
     assert world.by_words("heron") == (["bad"] if deed == "change" else [])
     assert (world.by_meaning("bad heron", limit=1) == ["bad"]) == (deed == "change")
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     assert not list((world.indexes / ORG).rglob("*.refused*"))
 
 
@@ -110,16 +111,16 @@ def test_a_rebuild_leaves_out_the_same_records_and_takes_them_once_they_are_mend
     world.start()
     caught_up(world)
     followed = held(world)
-    found = world.indexer.check(ORG)
+    found = differences(world.indexer, ORG)
     assert len(found) == 2, found
     world.indexer.reindex(ORG)
     assert held(world) == followed
     assert refused(world) == {"lexical": 1, "graph": 1}
-    assert world.indexer.check(ORG) == found
+    assert differences(world.indexer, ORG) == found
     spoil(world, "bad", 1)
     world.indexer.reindex(ORG)
     assert refused(world) == {"lexical": 0, "graph": 0}
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_a_change_that_cannot_be_indexed_takes_out_what_the_record_said_before(world: World) -> None:
@@ -151,9 +152,9 @@ def test_a_relation_that_cannot_be_indexed_leaves_the_others(world: World) -> No
     caught_up(world)
     assert refused(world) == {"lexical": 0, "graph": 1, "vectors": 0}
     assert held(world)[2] == sorted({*ids} - {ids[4]})
-    (found,) = world.indexer.check(ORG)
+    (found,) = differences(world.indexer, ORG)
     assert found.startswith(f"graph: relation {ids[4]} cannot be indexed: ")
-    assert list(world.indexer.degraded(ORG)) == ["graph"]
+    assert list(degraded(world.indexer, ORG)) == ["graph"]
 
 
 def test_what_was_refused_is_known_after_a_restart(world: World) -> None:
@@ -179,7 +180,7 @@ def test_after_an_unclean_stop_what_was_refused_is_no_reason_to_rebuild(world: W
     (world.indexes / ORG / "open").touch()
     world.start()
     until(lambda: all(line.state == "ready" for line in lines(world).values()))
-    assert len(world.indexer.check(ORG)) == 2
+    assert len(differences(world.indexer, ORG)) == 2
     assert {each.parent.name: each.read_text() for each in (world.indexes / ORG).glob("*/current")} == generations
 
 
@@ -196,11 +197,11 @@ def test_an_index_that_refuses_what_a_new_one_takes_is_rebuilt_and_says_so_all_t
     damage_links(world)
     relation = world.relate("a", "b")
     head = world.ledger.feed.head(ORG).sequence
-    until(lambda: "graph" in world.indexer.degraded(ORG))
+    until(lambda: "graph" in degraded(world.indexer, ORG))
     silent = []
 
     def healed() -> bool:
-        is_named = "graph" in world.indexer.degraded(ORG)
+        is_named = "graph" in degraded(world.indexer, ORG)
         is_in = world.indexer.applied(ORG, head) and lines(world)["graph"].watermark == head
         if not is_named and not is_in:
             silent.append(lines(world)["graph"])
@@ -211,7 +212,7 @@ def test_an_index_that_refuses_what_a_new_one_takes_is_rebuilt_and_says_so_all_t
     world.settle()
     assert held(world)[2] == [relation]
     assert refused(world)["graph"] == 0
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_an_index_that_cannot_be_opened_is_missing_in_searches_as_long_as_it_is_failed(world: World) -> None:
@@ -227,7 +228,7 @@ def test_an_index_that_cannot_be_opened_is_missing_in_searches_as_long_as_it_is_
     (folder / "lexical").unlink()
     world.settle()
     assert world.by_words("kestrel") == ["a"]
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
 
 
 class Spoiling(HashEmbedder):
@@ -253,9 +254,9 @@ def test_a_record_whose_vectors_the_index_refuses_is_left_out_until_it_changes(w
     embedder.spoilt = None
     world.update("a", content="cured")
     world.settle()
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
     assert world.by_meaning("a cured", limit=1) == ["a"]
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
@@ -270,7 +271,7 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     until(lambda: refused(world)["vectors"] == 0)
     world.restart()
     world.settle()
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
     until(lambda: not list((world.indexes / ORG).rglob("*.incomplete")))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound
+from tests.indexes import differences
 from tests.stores.indexer.samples import PATIENCE_S, LetterTokens, World, draft, until
 
 MANY = [f"org-{number:03d}" for number in range(100)]
@@ -33,7 +34,7 @@ def test_a_hundred_organizations_are_indexed_with_four_places(tmp_path: Path) ->
         assert len(world.indexer.status()) == 3 * len(MANY)
         for each in MANY[::20]:
             assert world.by_words(f'"{each}"', org=each) == ["a"]
-            assert world.indexer.check(each) == []
+            assert differences(world.indexer, each) == []
     finally:
         world.close()
 
@@ -107,7 +108,7 @@ def test_the_bulk_import_of_one_organization_does_not_delay_the_write_of_another
     place = next(at for at, turn in enumerate(two.embedder.turns) if "urgent" in turn)
     assert place <= before + 1, "at most the turn that was under way goes first"
     two.settle("big")
-    assert two.indexer.check("big") == []
+    assert differences(two.indexer, "big") == []
 
 
 def test_two_imports_take_turns(two: World) -> None:

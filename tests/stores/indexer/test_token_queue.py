@@ -6,6 +6,7 @@ import pytest
 
 from stores.embedding import EmbeddingFailed, Passage
 from stores.tokens.store import FILE
+from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import (
     ORG,
     PASSAGE_WORDS,
@@ -78,7 +79,7 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
     sequence = world.write(draft("a", "the kestrel hovers"))
     assert world.wait_applied(sequence, ["a"], 60) == []
     until(lambda: late.failures > 0)
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
     assert world.by_meaning("the kestrel hovers") == ["a"]
     late.failure = None
     level(world)
@@ -93,14 +94,14 @@ def test_a_record_that_cannot_be_encoded_is_named_until_it_changes(world: World,
     line = vectors_of(world)
     assert (line.state, line.pending, line.refused) == ("ready", 0, 1)
     why = "no token vectors: ValueError: nettle is not to my taste"
-    assert world.indexer.check(ORG) == [f"vectors: entity bad cannot be embedded: {why}"]
-    assert "vectors" in world.indexer.degraded(ORG)
+    assert differences(world.indexer, ORG) == [f"vectors: entity bad cannot be embedded: {why}"]
+    assert "vectors" in degraded(world.indexer, ORG)
     assert world.by_meaning("a nettle")[:1] == ["bad"]
     world.update("bad", content="a kestrel")
     level(world)
     assert world.tokens("bad").keys() == {"bad"}
     assert vectors_of(world).refused == 0
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
 
 
 @pytest.mark.parametrize("way", ["rebuild", "restart"])
@@ -124,7 +125,7 @@ def test_deleting_a_record_that_cannot_be_encoded_ends_the_matter(world: World, 
     until(lambda: vectors_of(world).refused == 1)
     world.delete("bad")
     until(lambda: vectors_of(world).refused == 0)
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_no_record_is_to_blame_for_a_model_that_cannot_even_divide_a_text(

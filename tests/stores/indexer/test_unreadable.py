@@ -6,6 +6,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from stores.ledger.store import Entry
+from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, until
 from tests.stores.indexer.test_refusals import caught_up, held
 
@@ -34,7 +35,7 @@ def take_no_notice(world: World) -> None:
     assert world.by_meaning("later heron", limit=1) == ["later"]
     assert world.by_words("bittern") == []
     assert len(world.by_words("kestrel")) == 8
-    assert world.indexer.degraded(ORG) == set()
+    assert degraded(world.indexer, ORG) == set()
     (found,) = world.ledger.feed.unreadable(ORG)
     assert found.startswith("entity bad cannot be read: its row in the ledger is damaged")
 
@@ -76,7 +77,7 @@ def test_a_rebuild_comes_to_an_end_and_takes_it_once_it_is_mended(world: World) 
     world.settle()
     assert held(world) == before
     assert world.by_meaning("bad bittern", limit=1) == ["bad"]
-    assert world.indexer.check(ORG) == []
+    assert differences(world.indexer, ORG) == []
 
 
 def test_a_text_that_is_torn_in_the_middle_of_a_character_is_indexed_without_it(world: World) -> None:
@@ -111,6 +112,6 @@ def test_on_postgresql_it_is_the_same(database: str, tmp_path: Path) -> None:
         world.indexer.reindex(ORG)
         world.settle()
         assert world.by_words("bittern") == ["bad"]
-        assert world.indexer.check(ORG) == []
+        assert differences(world.indexer, ORG) == []
     finally:
         world.close()

@@ -64,8 +64,6 @@ def test_a_record_is_found_by_its_best_passage(either: VectorIndex) -> None:
     best = either.search(unit(2), filter=EVERYONE, limit=1)
     assert best == [DenseHit("a", 1.0, 10, 19)]
     assert sorted(find(either, 2)) == ["a", "b"]
-    assert either.spans("a") == [(0, 9), (10, 19), (20, 29)]
-    assert either.spans("unknown") == []
 
 
 def test_equal_scores_are_ordered_by_id(either: VectorIndex) -> None:

@@ -11,6 +11,7 @@ from stores.embedding import Embedder
 from stores.ledger import Ledger
 from stores.ledger.sessions import REMEMBERED
 from stores.records import ApiKey, Organization
+from tests.indexes import differences
 from tests.people import host_of, person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
@@ -42,7 +43,7 @@ async def test_old_feed_rows_and_sessions_go_and_search_goes_on(tmp_path: Path, 
         session = owner.signed.identity.session
         assert session is not None
         assert app.ledger.people.session(session.id) is None
-        assert app.indexer.check(owner.organization_id) == []
+        assert differences(app.indexer, owner.organization_id) == []
 
 
 async def test_expired_rows_and_rests_of_deleted_organizations_go(tmp_path: Path, embedder: Embedder) -> None:
