@@ -6,8 +6,7 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import JsonValue
 
-from auth.principal import Principal
-from auth.spaces import with_spaces
+from auth.principal import Principal, with_spaces
 from auth.visibility import (
     diary_key,
     entity_key,
