@@ -84,9 +84,7 @@ def one_caller(name: str) -> str:
         return name
     if isinstance(address, ipaddress.IPv4Address):
         return name
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"
+    return str(address.ipv4_mapped or ipaddress.ip_network((int(address), 64), strict=False))
 
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")

@@ -93,5 +93,5 @@ def test_a_code_host_is_talked_to_in_secret(name: str) -> None:
 
 @pytest.mark.parametrize("address", ["app.example.com", "ftp://app.example.com", "https://app.example.com/?a", "//a"])
 def test_a_frontend_has_an_address(address: str) -> None:
-    with pytest.raises(InvalidSetting, match="ENGRAIN_FRONTEND_URL=.* is not valid"):
+    with pytest.raises(InvalidSetting, match=r"ENGRAIN_FRONTEND_URL=.* is not valid"):
         read_settings({"ENGRAIN_FRONTEND_URL": address})
