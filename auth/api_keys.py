@@ -11,8 +11,7 @@ from typing import get_args
 
 from auth.one_time import keyed_hash
 from auth.policy import narrowed_to, principal_of
-from auth.principal import Principal, Scope
-from auth.spaces import narrowed_to_spaces
+from auth.principal import Principal, Scope, narrowed_to_spaces
 from stores.errors import AuthenticationRequired
 from stores.jobs import Job
 from stores.ledger import AuditDraft, Ledger

@@ -19,8 +19,7 @@ from auth.policy import (
     no_contributor,
     public_place,
 )
-from auth.principal import Principal
-from auth.spaces import memory_keys, place_of
+from auth.principal import Principal, memory_keys, place_of
 from auth.visibility import (
     diary_key,
     entity_key,

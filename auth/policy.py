@@ -6,8 +6,7 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import JsonValue
 
-from auth.principal import Principal
-from auth.spaces import with_spaces
+from auth.principal import Principal, with_spaces
 from auth.visibility import (
     diary_key,
     entity_key,
@@ -250,10 +249,8 @@ def writable_visibility(
     """
     if project_id is not None:
         require_project(principal, project_id)
-    if scope == "team":
-        found = _team_visibility(principal, scope_key)
-    elif scope in LETTING_IN:
-        found = _space_visibility(principal, cast("MemoryScope", scope), scope_key)
+    if scope in ("team", *LETTING_IN):
+        found = _joined_visibility(principal, cast("MemoryScope", scope), scope_key)
     else:
         found = _asked_visibility(principal, scope, project_id, author_id or principal.user_id)
     if principal.is_narrowed and found.key not in principal.visible:
@@ -266,30 +263,19 @@ def writable_visibility(
     return found
 
 
-def _team_visibility(principal: Principal, team_id: JsonValue) -> Visibility:
-    if not isinstance(team_id, str) or not team_id:
-        raise _no_scope_key()
-    place = Visibility(team_key(team_id), "team", team_id)
-    if not may_read(principal, place.key):
-        raise MemoryDenied(
-            place,
-            f"you are not in the team {team_id}.",
-            word=UNVERIFIED,
-            remediation="List the teams with GET /api/teams and name one whose is_member is true.",
-        )
-    return place
-
-
-def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) -> Visibility:
+def _joined_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) -> Visibility:
     if not isinstance(key, str) or not key:
         raise _no_scope_key()
-    found = Visibility(space_key(scope, key), scope, key)
-    if memory_key(found.key) in principal.switched_off:
+    found = Visibility(team_key(key) if scope == "team" else space_key(scope, key), scope, key)
+    if scope != "team" and memory_key(found.key) in principal.switched_off:
         said = f"the memory space of {key} is disabled."
         raise MemoryDenied(found, said, word="scope_not_enabled", remediation=_OTHER_SCOPE)
     if not may_read(principal, found.key):
-        said = f"you are no verified member of {key}."
-        raise MemoryDenied(found, said, word=UNVERIFIED, remediation=_OTHER_SCOPE)
+        said, way = f"you are no verified member of {key}.", _OTHER_SCOPE
+        if scope == "team":
+            said = f"you are not in the team {key}."
+            way = "List the teams with GET /api/teams and name one whose is_member is true."
+        raise MemoryDenied(found, said, word=UNVERIFIED, remediation=way)
     if not principal.may_write_for(found.key):
         raise _reads_only(f"the memory space of {key} but not write in it")
     return found

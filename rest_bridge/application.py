@@ -90,6 +90,12 @@ class LazyMcp:
         )
 
 
+PAGES: Mapping[str, type[Page]] = {
+    LOGIN_PATH: LoginPage,
+    SIGN_UP_PATH: SignUpPage,
+    DEVICE_PATH: DevicePage,
+    AUTHORIZE_PATH: ConsentPage,
+}
 _DENIAL = "websocket.http.response"
 _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
 
@@ -104,7 +110,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LazyMcp(app, operations, authenticate)
-    endpoints = [Endpoint(app, each, each.route) for each in operations if each.route is not None]
+    by_name = {each.name: Endpoint(app, each, each.route) for each in operations if each.route is not None}
 
     @cache
     def document() -> dict[str, Any]:
@@ -118,9 +124,9 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             document_route("/api/openapi.json", "application/json", lambda: to_json(document())),
             document_route("/api/docs", "text/html", lambda: render_page(document()).encode()),
             Route("/metrics", metrics, methods=["GET"]),
-            *build_routes(endpoints),
+            *build_routes(by_name.values()),
             Route("/", _home),
-            *_pages(app, {each.operation.name: each for each in endpoints}),
+            *(Route(path, page(app, by_name), methods=["GET", "POST"]) for path, page in PAGES.items()),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
             *discovery_routes(app.settings),
@@ -160,16 +166,6 @@ def _cors(origins: Iterable[str]) -> list[Middleware]:
             ],
         )
     ]
-
-
-def _pages(app: App, endpoints: Mapping[str, Endpoint]) -> list[Route]:
-    pages: dict[str, type[Page]] = {
-        LOGIN_PATH: LoginPage,
-        SIGN_UP_PATH: SignUpPage,
-        DEVICE_PATH: DevicePage,
-        AUTHORIZE_PATH: ConsentPage,
-    }
-    return [Route(path, page(app, endpoints), methods=["GET", "POST"]) for path, page in pages.items()]
 
 
 async def _home(request: Request) -> Response:

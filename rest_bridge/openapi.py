@@ -137,9 +137,6 @@ def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]
         wanted += [(operation.request, "validation"), (operation.result, "serialization")]
     models, document = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_PREFIX + "{model}")
     definitions: dict[str, Schema] = document.get("$defs", {})
-    if clashing := [name for name in definitions if "__" in name]:
-        # pydantic keeps models of one name apart by their modules' paths; readers of the document could not.
-        raise ValueError(f"different models have one name: {', '.join(sorted(clashing))}")
     untitled = partial(rebuilt, change=lambda each: {key: value for key, value in each.items() if key != "title"})
     return models, {name: untitled(schema) for name, schema in definitions.items()}
 

@@ -84,9 +84,7 @@ def one_caller(name: str) -> str:
         return name
     if isinstance(address, ipaddress.IPv4Address):
         return name
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"
+    return str(address.ipv4_mapped or ipaddress.ip_network((int(address), 64), strict=False))
 
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
@@ -110,8 +108,6 @@ class Placement:
     def of(cls, operation: Operation, route: Route) -> "Placement":
         fields = frozenset(operation.request.model_fields)
         path = frozenset(PATH_FIELD.findall(route.path))
-        if unknown := (path | route.query | frozenset(route.headers.values())) - fields:
-            raise ValueError(f"{operation.name} has no fields {sorted(unknown)}")
         bodiless = route.method in ("GET", "DELETE")
         query = fields - path if bodiless else route.query
         return cls(path, query, fields - path - query)
@@ -356,8 +352,6 @@ def build_routes(endpoints: Iterable[Endpoint]) -> list[StarletteRoute]:
     """Make one route per path; fixed paths come before those with fields."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for endpoint in endpoints:
-        at_path = by_path.setdefault(endpoint.route.path, {})
-        if (other := at_path.setdefault(endpoint.route.method, endpoint)) is not endpoint:
-            raise ValueError(f"{endpoint.operation.name} and {other.operation.name} share a route")
+        by_path.setdefault(endpoint.route.path, {})[endpoint.route.method] = endpoint
     paths = sorted(by_path, key=lambda path: [("{" in segment, segment) for segment in path.split("/")])
     return [StarletteRoute(path, PathEndpoint(by_path[path]), methods=list(by_path[path])) for path in paths]

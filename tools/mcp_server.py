@@ -101,11 +101,6 @@ def caller_of_request(context: Context) -> Principal | None:
 
 
 def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Caller = caller_of_request) -> Server[Any]:
-    """Make the MCP server.
-
-    Raises:
-        ValueError: A tool has an argument without a description, or two tools share a name.
-    """
     tools = Toolbox(app, operations, caller)
     return Server(
         "engrain",
@@ -134,8 +129,6 @@ class Toolbox:
         for operation in operations:
             if operation.tool is None:
                 continue
-            if operation.name in self.operations:
-                raise ValueError(f"two tools are called {operation.name}")
             self.operations[operation.name] = operation
             self.tools[operation.name] = describe(operation, operation.tool)
 

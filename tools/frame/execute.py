@@ -149,7 +149,10 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
     keyed = _keyed(app, operation, (caller.organization_id, caller.key_id or caller.user_id), request, key)
     found = app.ledger.idempotency.claim(keyed, app.process_id)
     if isinstance(found, Replay):
-        _require_readable(app, caller, found)
+        ids = [record.removeprefix("entity:") for record in found.records]
+        there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
+        if not all(standing.visibility in caller.readable for standing in there.values()):
+            raise found.gone()
     return found
 
 
@@ -170,13 +173,6 @@ def _keyed(
         # Keyed: a plain hash of a password in the ledger could be guessed.
         body_hash=keyed_hash(app.accounts.tokens.secret, _PURPOSE, body_hash(request)),
     )
-
-
-def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
-    ids = [record.removeprefix("entity:") for record in replay.records]
-    there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
-    if not all(standing.visibility in caller.readable for standing in there.values()):
-        raise replay.gone()
 
 
 def body_hash(request: BaseModel) -> str:

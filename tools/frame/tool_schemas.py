@@ -31,8 +31,6 @@ def input_schema(
     """Make the schema of a tool's arguments by their names for agents, without null for optional ones."""
     schema = rebuilt(model.model_json_schema(mode="validation"), _shortened)
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
-    if silent := [name for name, field in properties.items() if not field.get("description")]:
-        raise ValueError(f"{model.__name__} has arguments without a description: {', '.join(silent)}")
     for name, words in omit_values.items():
         properties[name] = {
             **properties[name],

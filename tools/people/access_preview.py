@@ -8,8 +8,7 @@ from pydantic import Field
 
 from auth.memory_policy import Verdict, counted_keys, verdict
 from auth.policy import ADMINS, principal_of
-from auth.principal import Principal
-from auth.spaces import memory_keys, place_of
+from auth.principal import Principal, memory_keys, place_of
 from stores.errors import InvalidRequest
 from stores.ledger import CaptureQuery
 from stores.records import JsonObject

@@ -14,9 +14,8 @@ from pydantic import Field, StringConstraints
 
 from auth.api_keys import KeyRequest
 from auth.policy import ADMINS
-from auth.principal import SESSION_SCOPES, Principal, Scope
+from auth.principal import SESSION_SCOPES, Principal, Scope, reaches
 from auth.rights import require_admin, require_session
-from auth.spaces import reaches
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
 from stores.folder import LOCAL_KEY, replace_file
 from stores.ledger import AuditDraft, Grant

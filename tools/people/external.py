@@ -1,6 +1,6 @@
 """Sign-in by redirect: a code host, or an OpenID Connect provider."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -14,7 +14,7 @@ from auth.external.provider import OidcProvider
 from auth.external.vouched import Entrance, Vouched, bound_organization, role_of, vouched
 from auth.one_time import new_token
 from auth.rights import require_session
-from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
 from stores.ledger.external_identities import CODEHOST
 from stores.records import Role
 from tools.app import App
@@ -64,13 +64,10 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     codehost = require_codehost(app)
     attempt, held = await return_of(app, call, CODEHOST, request.state)
     if request.error:
-        if request.error not in BACK_TO_LOG_IN:
-            raise codehost_refused(request.error)
-        return back_to_log_in(app, attempt, held, request.error)
+        return back_to_log_in(app, attempt, held, request.error, codehost_refused)
     person = await codehost.account(attempt, code_of(request))
     entrance = Entrance(app.accounts, CODEHOST, call.origin)
-    enter = partial(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
-    signed = await in_thread(enter)
+    signed = await in_thread(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
     # Linking may have ended sessions of somebody else.
     await renew_account(app, signed.identity.user.id)
     left = app.accounts.tokens.seconds_left(signed.refresh_token)
@@ -109,7 +106,11 @@ def code_of(request: CallbackRequest) -> str:
     return request.code
 
 
-def back_to_log_in(app: App, attempt: Attempt, held: str, error: str) -> Redirect:
+def back_to_log_in(
+    app: App, attempt: Attempt, held: str, error: str, refused: Callable[[str], EngrainError] = not_signed_in
+) -> Redirect:
+    if error not in BACK_TO_LOG_IN:
+        raise refused(error)
     page = app.providers.destinations.log_in(error, attempt.goes_to)
     return Redirect(location=page, cookies=(_state_cookie(held),))
 
@@ -182,8 +183,6 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     attempt, held = await return_of(app, call, _name(client), request.state)
     await client.require_sender(request.iss)
     if request.error:
-        if request.error not in BACK_TO_LOG_IN:
-            raise not_signed_in(request.error)
         return back_to_log_in(app, attempt, held, request.error)
     try:
         entered = await _admit(app, call, client, attempt, code_of(request))

@@ -184,20 +184,16 @@ def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
     again = running.job.attempts > 1
     if user is None or not app.ledger.people.create_password_reset(user.id, stored, until, again):
         return {}
-    letter = Letter(user.email, "Reset your Engrain password", _text(app, user.email, token))
-    return {"mail": app.mailer.deliver(letter)}
-
-
-def _text(app: App, email: str, token: str) -> str:
     if app.settings.frontend_url:
         way = f"Open {app.settings.frontend_url.rstrip('/')}/reset-password?token={token}"
     else:
         way = f"Send this token with a new password to POST /api/users/password/reset/confirm:\n\n{token}"
-    return (
-        # Not the user's name: who signed up with another's address could send text by it.
-        f"Hello,\n\nsomebody asked to reset the password of the Engrain account {email}.\n\n{way}\n\n"
+    # Not the user's name: who signed up with another's address could send text by it.
+    text = (
+        f"Hello,\n\nsomebody asked to reset the password of the Engrain account {user.email}.\n\n{way}\n\n"
         "It works once, within 60 minutes. If it was not you, there is nothing to do.\n"
     )
+    return {"mail": app.mailer.deliver(Letter(user.email, "Reset your Engrain password", text))}
 
 
 async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetView:

@@ -1,14 +1,11 @@
 """Start an Engrain server as a child process, and wait until it is ready."""
 
-import contextlib
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +18,6 @@ READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
 LAST_WORDS_BYTES = 16_384
 _COMMAND = "from tools.runtime.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +35,6 @@ class ServerProcess:
             return self.process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             return self.kill()
-        except BaseException:
-            # Interrupted.
-            self.kill()
-            raise
         finally:
             if self.process.stdin is not None:
                 self.process.stdin.close()
@@ -83,16 +75,10 @@ def _wait_ready(process: subprocess.Popen[bytes], data_dir: Path, log: Path) -> 
         if process.poll() is not None:
             raise Unavailable(f"The server stopped with status {process.returncode}: {last_words(log)}")
         who = holder(data_dir)
-        if who and who.pid == process.pid and who.address and _is_ready(who.address):
+        if who and who.pid == process.pid and who.address:
             return who.address
         time.sleep(0.02)
     raise Unavailable(f"The server was not ready after {READY_TIMEOUT_S:.0f} s: {last_words(log)}")
-
-
-def _is_ready(address: str) -> bool:
-    with contextlib.suppress(OSError, ValueError), _DIRECT.open(f"{address}/api/health/ready", timeout=2) as answer:
-        return bool(json.load(answer)["status"] == "ready")
-    return False
 
 
 def last_words(log: Path, since: int = 0) -> str:

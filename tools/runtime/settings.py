@@ -294,20 +294,18 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def unknown_settings(environ: Mapping[str, str]) -> list[str]:
-    known = {*Settings.model_fields, *CLIENT_SETTINGS}
-    return [_unknown(name) for name in _set_in(environ)[1] if _field_of(name) not in known]
+    known, found = [*Settings.model_fields, *CLIENT_SETTINGS], []
+    for name in (each for each in _set_in(environ)[1] if _field_of(each) not in known):
+        near = difflib.get_close_matches(_field_of(name), known, n=1)
+        hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+        found.append(f"{name} is not a setting of Engrain{hint}")
+    return found
 
 
 def _set_in(environ: Mapping[str, str]) -> tuple[OidcSetting | None, list[str]]:
     providers = read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
     of_providers = {OIDC_NAME, *(providers.secret_names if providers else ())}
     return providers, sorted(name for name in environ if name.startswith(PREFIX) and name not in of_providers)
-
-
-def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(_field_of(name), [*Settings.model_fields, *CLIENT_SETTINGS], n=1)
-    hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
-    return f"{name} is not a setting of Engrain{hint}"
 
 
 def _sentence(error: ValidationError) -> str:
