@@ -1,7 +1,7 @@
 """The retrieval suite."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
             for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
                 with served(Path(folder), {**options.server, **environ}) as server:
                     places = places or load(server.address, collection)
-                    _ask(journal, options, collection, list(group), places, server)
+                    _ask(journal, collection, list(group), places, server)
 
 
 def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
@@ -89,9 +89,8 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _ask(
-    journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], places: Mapping[str, Place],
-    server: ServerProcess,
-) -> None:  # fmt: skip
+    journal: Journal, collection: Collection, arms: Sequence[Arm], places: Mapping[str, Place], server: ServerProcess
+) -> None:
     progress(f"{collection.name}: indexing")
     with Client(server.address) as client:
         client.until_indexed()
@@ -101,7 +100,7 @@ def _ask(
             # In a sample, all questions with an answer may be apart.
             if half is collection or answered:
                 cases = ask(server.address, half, arm, places, answered)
-                ask_part(journal, server, _part(options, half, arm), cases)
+                ask_part(journal, server, _part(half, arm), cases)
             answered = [
                 case.score
                 for case in journal.cases
@@ -109,17 +108,9 @@ def _ask(
             ]
 
 
-def _part(options: Options, collection: Collection, arm: Arm) -> Part:
-    is_sample = collection.is_sample
+def _part(collection: Collection, arm: Arm) -> Part:
+    aim, is_sample = collection.aim, collection.is_sample
     files = [f"read from {' and '.join(collection.files)}"] if collection.files else []
-    return Part(
-        set=collection.name,
-        arm=arm.name,
-        unit=collection.unit,
-        texts=len(collection.texts),
-        measure=collection.aim.measure,
-        floor=None if is_sample else collection.aim.floor,
-        goal=None if is_sample else collection.aim.goal,
-        p50_limit_ms=None if is_sample else P50_LIMIT_MS,
-        note="; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks]),
-    )
+    note = "; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks])
+    part = Part(collection.name, arm.name, collection.unit, len(collection.texts), aim.measure, note=note)
+    return part if is_sample else replace(part, floor=aim.floor, goal=aim.goal, p50_limit_ms=P50_LIMIT_MS)
