@@ -49,7 +49,6 @@ def _add_suite(suite: str, summary: str) -> None:
             str, typer.Option("--arm", help="Comma-separated ways of asking; `all` for every one.")
         ] = "fast",
         limit: Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")] = None,
-        concurrency: Annotated[int, typer.Option(min=1, max=64, help="Questions that are asked at once.")] = 1,
         without_speakers: Annotated[bool, typer.Option("--without-speakers", help="Do not store who spoke.")] = False,
         strict: Annotated[bool, typer.Option("--strict", help="Fail if a floor or a time limit is missed.")] = False,
         setting: Annotated[
@@ -64,8 +63,7 @@ def _add_suite(suite: str, summary: str) -> None:
 
         options = Options(
             data=data, sets=_words(sets), arms=tuple(ARMS) if arms == "all" else _words(arms), limit=limit,
-            concurrency=concurrency, server=_settings(setting), without_speakers=without_speakers, runs=runs, name=name,
-            strict=strict,
+            server=_settings(setting), without_speakers=without_speakers, runs=runs, name=name, strict=strict,
         )  # fmt: skip
         raise typer.Exit(run_suite(suite, options, typer.echo))
 

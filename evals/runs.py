@@ -39,7 +39,6 @@ class Options:
     arms: Sequence[str] = ("fast",)
     limit: int | None = None
     """Questions per set."""
-    concurrency: int = 1
     server: Mapping[str, str] = field(default_factory=dict)
     """Settings by full name."""
     without_speakers: bool = False

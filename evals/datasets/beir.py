@@ -49,17 +49,12 @@ def _read(folder: Path, name: str, entity_type: str, aim: Aim, named: Callable[[
         if missing := grades[query].keys() - there:
             raise EngrainError(f"{judgements}: {query!r} is answered by {sorted(missing)[:3]}, which {corpus} lacks.")
     lacking = len(grades) - len(asked)
+    questions = tuple(Question(query, "", text, grades[query]) for query, text in asked.items())
     return Collection(
-        name=name,
-        unit="document",
-        door="search",
-        texts=texts,
-        questions=tuple(Question(query, "", text, grades[query]) for query, text in asked.items()),
-        aim=aim,
-        entity_type=entity_type,
+        name, "document", "search", texts, questions, aim, entity_type,
         files=tuple(path.relative_to(folder).as_posix() for path in (corpus, queries, judgements)),
         remarks=(f"{lacking} queries that {judgements.name} judges and {queries.name} lacks",) if lacking else (),
-    )
+    )  # fmt: skip
 
 
 def _identified(path: Path) -> dict[str, dict[str, Any]]:

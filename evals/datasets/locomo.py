@@ -44,15 +44,10 @@ def read_locomo(folder: Path) -> Collection:
                 Question(line["qid"], conversation, line["question"], grades, conversation, category, apart)
             )
     return Collection(
-        name="locomo",
-        unit="turn",
-        door="recall",
-        texts=texts,
-        questions=tuple(questions),
-        aim=Aim("recall@10", floor=0.76, goal=0.85),
+        "locomo", "turn", "recall", texts, tuple(questions), Aim("recall@10", floor=0.76, goal=0.85),
         files=(file.name, QUESTIONS) if is_cut else (file.name,),
         remarks=(f"{misnamed} questions whose evidence names no turn",) if misnamed else (),
-    )
+    )  # fmt: skip
 
 
 def _asked(conversations: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -78,14 +73,11 @@ def _turns(sample: dict[str, Any]) -> Iterator[Text]:
         said_on = conversation[f"session_{number}_date_time"]
         for ordinal, turn in enumerate(conversation[f"session_{number}"]):
             caption = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+            content = f"[{said_on}] {turn['speaker']}: {turn['text']}{caption}"
             yield Text(
-                id=turn["dia_id"],
-                haystack=sample["sample_id"],
-                content=f"[{said_on}] {turn['speaker']}: {turn['text']}{caption}",
-                thread_id=f"conversation-{sitting}",
-                ordinal=ordinal,
+                turn["dia_id"], sample["sample_id"], content, thread_id=f"conversation-{sitting}", ordinal=ordinal,
                 captured_at=_moment(said_on),
-            )
+            )  # fmt: skip
 
 
 def _moment(said_on: str) -> str:
@@ -94,39 +86,20 @@ def _moment(said_on: str) -> str:
 
 def read_locomo_plus(folder: Path) -> Collection:
     """Read conversations with a cue each, and triggers that share no words with it; laid out as LoCoMo is."""
-    return Collection(
-        name="locomo-plus",
-        unit="turn",
-        door="recall",
-        texts=tuple(
-            Text(
-                id=line["id"],
-                haystack=line["conv"],
-                content=f"[{line['when']}] {line['speaker']}: {line['text']}",
-                thread_id=f"{line['conv']}-{line['session']}",
-                ordinal=line["ordinal"],
-                captured_at=line["captured_at"],
-                speaker=line["speaker"],
-            )
-            for line in json_lines(folder / TURNS)
-        ),
-        questions=tuple(
-            Question(
-                id=str(line["pair"]),
-                haystack=line["conv"],
-                text=line["question"],
-                grades=dict.fromkeys(line["evidence"], 1),
-                cluster=line["conv"],
-                category=line["relation"],
-            )
-            for line in json_lines(folder / PAIRS)
-        ),
-        aim=Aim("recall@10", floor=0.19, goal=0.25),
-        files=(TURNS, PAIRS),
-    )
-
-
-SIZE = "100k"
+    texts = [
+        Text(
+            line["id"], line["conv"], f"[{line['when']}] {line['speaker']}: {line['text']}",
+            thread_id=f"{line['conv']}-{line['session']}", ordinal=line["ordinal"], captured_at=line["captured_at"],
+            speaker=line["speaker"],
+        )
+        for line in json_lines(folder / TURNS)
+    ]  # fmt: skip
+    questions = []
+    for line in json_lines(folder / PAIRS):
+        grades, where = dict.fromkeys(line["evidence"], 1), line["conv"]
+        questions.append(Question(str(line["pair"]), where, line["question"], grades, where, line["relation"]))
+    aim = Aim("recall@10", floor=0.19, goal=0.25)
+    return Collection("locomo-plus", "turn", "recall", tuple(texts), tuple(questions), aim, files=(TURNS, PAIRS))
 
 
 def read_beam(folder: Path) -> Collection:
@@ -134,7 +107,7 @@ def read_beam(folder: Path) -> Collection:
 
     A chat is a haystack and a cluster, a sitting a thread, the role the speaker.
     """
-    messages, asked = f"messages-{SIZE}.jsonl.gz", f"questions-{SIZE}.jsonl.gz"
+    messages, asked = "messages-100k.jsonl.gz", "questions-100k.jsonl.gz"
     questions, unanswered = list[Question](), list[Question]()
     for line in json_lines(folder / asked):
         grades = {str(message): 1 for message in line["evidence"]}
@@ -143,24 +116,14 @@ def read_beam(folder: Path) -> Collection:
             questions.append(question)
         elif not line["answerable"]:
             unanswered.append(question)
+    texts = [
+        Text(
+            str(line["id"]), line["chat"], line["text"], thread_id=f"{line['chat']}-{line['batch']}",
+            ordinal=line["id"], captured_at=line["time_anchor"], speaker=line["role"],
+        )
+        for line in json_lines(folder / messages)
+    ]  # fmt: skip
     return Collection(
-        name="beam",
-        unit="message",
-        door="recall",
-        texts=tuple(
-            Text(
-                id=str(line["id"]),
-                haystack=line["chat"],
-                content=line["text"],
-                thread_id=f"{line['chat']}-{line['batch']}",
-                ordinal=line["id"],
-                captured_at=line["time_anchor"],
-                speaker=line["role"],
-            )
-            for line in json_lines(folder / messages)
-        ),
-        questions=tuple(questions),
-        aim=Aim("recall@10", floor=0.58, goal=0.65),
-        files=(messages, asked),
-        unanswered=tuple(unanswered),
-    )
+        "beam", "message", "recall", tuple(texts), tuple(questions), Aim("recall@10", floor=0.58, goal=0.65),
+        files=(messages, asked), unanswered=tuple(unanswered),
+    )  # fmt: skip

@@ -102,11 +102,5 @@ def _collection(name: str, read: _Read, texts: list[Text], questions: list[Quest
 
 
 def _question(line: dict[str, Any], haystack: str) -> Question:
-    return Question(
-        id=line["question_id"],
-        haystack=haystack,
-        text=line["question"],
-        grades=dict.fromkeys(line["answer_session_ids"], 1),
-        category=line["question_type"],
-        apart=line["question_type"] == _APART,
-    )
+    kind, grades = line["question_type"], dict.fromkeys(line["answer_session_ids"], 1)
+    return Question(line["question_id"], haystack, line["question"], grades, category=kind, apart=kind == _APART)

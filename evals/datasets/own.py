@@ -94,16 +94,12 @@ def read_own(path: Path) -> Collection:
         raise EngrainError("\n".join([*said, *more]))
     head = next(line for _, line in lines if isinstance(line, SetLine))
     questions = [_as_question(line) for _, line in lines if isinstance(line, QuestionLine)]
+    texts = tuple(Text(**line.model_dump(exclude={"kind"})) for _, line in lines if isinstance(line, TextLine))
+    answered = tuple(question for question in questions if question.grades)
     return Collection(
-        name=head.name,
-        unit=head.unit,
-        door=head.door,
-        texts=tuple(Text(**line.model_dump(exclude={"kind"})) for _, line in lines if isinstance(line, TextLine)),
-        questions=tuple(question for question in questions if question.grades),
-        aim=Aim(head.measure, head.floor, head.goal),
-        entity_type=head.entity_type,
+        head.name, head.unit, head.door, texts, answered, Aim(head.measure, head.floor, head.goal), head.entity_type,
         unanswered=tuple(question for question in questions if not question.grades),
-    )
+    )  # fmt: skip
 
 
 def _problems(lines: Sequence[tuple[int, Line]]) -> Iterator[tuple[int, str, str]]:

@@ -1,10 +1,9 @@
 """The retrieval suite."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from evals.client import Client, progress
 from evals.datasets import READERS, Collection, read_own
@@ -29,9 +28,6 @@ def prepare(options: Options) -> Prepared:
     collections = read_collections(options)
     if unasked := [each.name for each in collections if not any(_asked_of(each, arms))]:
         raise EngrainError(f"None of the arms that you named asks {', '.join(unasked)}. Name another --arm.")
-    settings: dict[str, Any] = {
-        "concurrency": options.concurrency, "aims": {each.name: asdict(each.aim) for each in collections},
-    }  # fmt: skip
     return Prepared(
         data={half.name: half.digest() for collection in collections for half in collection.halves},
         measure=lambda journal: _measure(journal, options, collections, arms),
@@ -39,13 +35,18 @@ def prepare(options: Options) -> Prepared:
             "sets": [collection.name for collection in collections], "arms": [arm.name for arm in arms],
             "limit": options.limit, "without_speakers": options.without_speakers,
         },
-        settings=settings,
+        settings={"aims": {each.name: asdict(each.aim) for each in collections}},
     )  # fmt: skip
 
 
 def read_collections(options: Options) -> list[Collection]:
     """Read the wanted sets, or a sample of each, or raise EngrainError."""
-    found = [read_own(Path(name)) if _is_file(name) else _public(name, _data(options)) for name in _names(options)]
+    data = options.data or default_data() or Path()
+    there = [name for name, (folder, _) in READERS.items() if (data / folder).is_dir()]
+    if not (options.sets or there):
+        folders = " or ".join(sorted({folder for folder, _ in READERS.values()}))
+        raise EngrainError(f"{data} holds no folder {folders}. Give --data PATH, or --set with a file of your own.")
+    found = [_read(name, data) for name in dict.fromkeys(options.sets or there)]
     found = [each.without_speakers() for each in found] if options.without_speakers else found
     names = [collection.name for collection in found]
     if len(set(names)) < len(names):
@@ -53,38 +54,18 @@ def read_collections(options: Options) -> list[Collection]:
     return [each if options.limit is None else each.sample(options.limit) for each in found]
 
 
-def _is_file(name: str) -> bool:
-    return name.endswith((".jsonl", ".jsonl.gz"))
-
-
-def _names(options: Options) -> Sequence[str]:
-    if unknown := [name for name in options.sets if name not in READERS and not _is_file(name)]:
+def _read(name: str, data: Path) -> Collection:
+    if name.endswith((".jsonl", ".jsonl.gz")):
+        return read_own(Path(name))
+    if name not in READERS:
         raise EngrainError(
-            f"There is no data set {', '.join(unknown)}; there are {', '.join(READERS)}, and files of JSON Lines"
+            f"There is no data set {name}; there are {', '.join(READERS)}, and files of JSON Lines"
             " (docs/guide/evaluation.md) by their path."
         )
-    if options.sets:
-        return list(dict.fromkeys(options.sets))
-    data = _data(options)
-    found = [name for name, (folder, _) in READERS.items() if (data / folder).is_dir()]
-    if not found:
-        raise EngrainError(f"{data} holds no folder {' or '.join(sorted({folder for folder, _ in READERS.values()}))}.")
-    return found
-
-
-def _data(options: Options) -> Path:
-    data = options.data or default_data()
-    if data is None or not data.is_dir():
-        where = f"{data} is no folder" if data else "no folder was named"
-        raise EngrainError(f"There is no labelled data: {where}. Give --data PATH, or --set with a file of your own.")
-    return data
-
-
-def _public(name: str, data: Path) -> Collection:
     folder, reader = READERS[name]
     path = data / folder
     if not path.is_dir():
-        raise EngrainError(f"{data} holds no folder {folder}.")
+        raise EngrainError(f"{data} holds no folder {folder}. Give --data PATH.")
     with readable(path, name):
         found = reader(path)
     if not found.texts or not found.questions:
@@ -100,7 +81,7 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
             for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
                 with served(Path(folder), {**options.server, **environ}) as server:
                     places = places or load(server.address, collection)
-                    _ask(journal, options, collection, list(group), places, server)
+                    _ask(journal, collection, list(group), places, server)
 
 
 def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
@@ -108,9 +89,8 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _ask(
-    journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], places: Mapping[str, Place],
-    server: ServerProcess,
-) -> None:  # fmt: skip
+    journal: Journal, collection: Collection, arms: Sequence[Arm], places: Mapping[str, Place], server: ServerProcess
+) -> None:
     progress(f"{collection.name}: indexing")
     with Client(server.address) as client:
         client.until_indexed()
@@ -119,8 +99,8 @@ def _ask(
         for half in collection.halves:
             # In a sample, all questions with an answer may be apart.
             if half is collection or answered:
-                cases = ask(server.address, half, arm, places, options.concurrency, answered)
-                ask_part(journal, server, _part(options, half, arm), cases)
+                cases = ask(server.address, half, arm, places, answered)
+                ask_part(journal, server, _part(half, arm), cases)
             answered = [
                 case.score
                 for case in journal.cases
@@ -128,17 +108,9 @@ def _ask(
             ]
 
 
-def _part(options: Options, collection: Collection, arm: Arm) -> Part:
-    is_sample = collection.is_sample
+def _part(collection: Collection, arm: Arm) -> Part:
+    aim, is_sample = collection.aim, collection.is_sample
     files = [f"read from {' and '.join(collection.files)}"] if collection.files else []
-    return Part(
-        set=collection.name,
-        arm=arm.name,
-        unit=collection.unit,
-        texts=len(collection.texts),
-        measure=collection.aim.measure,
-        floor=None if is_sample else collection.aim.floor,
-        goal=None if is_sample else collection.aim.goal,
-        p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not is_sample else None,
-        note="; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks]),
-    )
+    note = "; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks])
+    part = Part(collection.name, arm.name, collection.unit, len(collection.texts), aim.measure, note=note)
+    return part if is_sample else replace(part, floor=aim.floor, goal=aim.goal, p50_limit_ms=P50_LIMIT_MS)

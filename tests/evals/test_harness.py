@@ -4,9 +4,7 @@ import gzip
 import subprocess
 import sys
 from collections import Counter
-from itertools import count
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 
@@ -80,26 +78,6 @@ def test_an_interrupted_run_ends_its_server_and_keeps_nothing(tmp_path: Path, mo
     said: list[str] = []
     assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
     assert not list((tmp_path / "runs").iterdir())
-
-
-def test_questions_are_asked_at_once_and_answered_as_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fast, together, numbers = ARMS["fast"], Barrier(2), count()
-    said: list[str] = []
-    assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
-
-    def ask(client: Client, collection: Collection, question: Question) -> Answer:
-        if question.text != "hello" and next(numbers) < 2:
-            together.wait(30)
-        return fast.doors["recall"](client, collection, question)
-
-    monkeypatch.setitem(ARMS, "fast", Arm("fast", fast.summary, {"recall": ask}))  # type: ignore[misc]
-    assert run_suite("retrieval", options(tmp_path, concurrency=2, name="two"), said.append) == 0, said
-    runs = [read_run(name, tmp_path / "runs") for name in ("latest~1", "latest")]
-    alone, beside = ({case.id: case.found for case in run.cases} for run in runs)
-    assert alone == beside
-    assert len(alone) == 5
 
 
 def test_who_spoke_is_stored_unless_it_is_left_out(tmp_path: Path) -> None:
