@@ -18,8 +18,7 @@ from tools.frame.execute import execute
 from tools.frame.operation import Call, Outcome
 from tools.frame.parsing import parse
 from tools.jobs.functions import JobHost
-from tools.jobs.registry import FUNCTIONS
-from tools.jobs.runner import Runner
+from tools.jobs.runner import FUNCTIONS, Runner
 from tools.people.sessions import MAIL_RESET
 from tools.runtime.threads import in_thread
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field, JsonValue
 
@@ -150,9 +151,13 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     """
     caller = call.caller
     given = [name for name in CHANGEABLE if _is_given(request, name)]
+    values = {name: getattr(request, name) for name in given if name != "metadata"}
+    plain: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     before = _present(tx, caller, request.entity_id)
     if before.entity_type == RAW_MEMORY:
-        return [_relabelled(call, tx, before, request, given)]
+        _require_labels(caller, before, given)
+        labelled, revision = replace(before, **plain), request.expected_revision
+        return [tx.records.update_entity(before.id, lambda _: labelled, expected_revision=revision)]
     require_writable(caller, before)
     require_source(caller, before)
     given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
@@ -163,9 +168,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
         require_ending(caller, before, metadata)
 
     def change(current: Entity) -> Entity:
-        plain = {name: getattr(request, name) for name in given if name != "metadata"}
-        lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
-        after = replace(current, **{**plain, **lists})
+        after = replace(current, **plain)
         return after if metadata is None else _with_metadata(tx, caller, after, metadata)
 
     updated = tx.records.update_entity(
@@ -204,20 +207,14 @@ def _require_unforged(before: Entity, given: JsonObject) -> None:
         )
 
 
-def _relabelled(
-    call: Call, tx: Transaction, memory: Entity, request: UpdateEntityRequest, given: Sequence[str]
-) -> Entity:
-    require_erasable_memory(call.caller, memory)
+def _require_labels(caller: Principal, memory: Entity, given: Sequence[str]) -> None:
+    require_erasable_memory(caller, memory)
     if refused := sorted(set(given) - {"name", "tags"}):
         raise InvalidRequest(
             f"{memory.id} is a raw memory, which is kept word for word: {', '.join(refused)} cannot change.",
             remediation="Change its name or tags, or delete it and keep what is right.",
             details={"field": f"body.{refused[0]}"},
         )
-    changed = replace(memory, name=request.name or memory.name)
-    if request.tags is not None:
-        changed = replace(changed, tags=tuple(request.tags))
-    return tx.records.update_entity(memory.id, lambda _: changed, expected_revision=request.expected_revision)
 
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:

@@ -139,9 +139,7 @@ def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
 
 
 def _judged(app: App, tx: Transaction, caller: Principal, request: ShareRequest) -> _Judged:
-    recipient = _recipient(app, caller, request)
-    place, target_reason = (None, OTHER) if recipient is None else _target(recipient, request)
-    recipient = recipient or caller
+    recipient, place, target_reason = _target(app, caller, request)
     there = tx.in_organization(recipient.organization_id)
     denials: dict[str, str] = {}
     missing, sources, denied, hidden = [], [], [], 0
@@ -182,23 +180,20 @@ def _judged(app: App, tx: Transaction, caller: Principal, request: ShareRequest)
     return _Judged(request, preview, recipient, is_away, place, sources, denied, denials)
 
 
-def _recipient(app: App, caller: Principal, request: ShareRequest) -> Principal | None:
-    """Return the caller in the recipient's organization; None if nothing may be shared with that one."""
-    wanted = request.recipient_organization_id
-    if wanted in (None, caller.organization_id):
-        return caller
-    # Keys and grants are for one organization.
-    if wanted is None or not app.settings.share_across_organizations or caller.key_id or caller.grant_id:
-        return None
-    return app.accounts.member(caller.user_id, wanted)
-
-
-def _target(recipient: Principal, request: ShareRequest) -> tuple[Visibility | None, str]:
+def _target(app: App, caller: Principal, request: ShareRequest) -> tuple[Principal, Visibility | None, str]:
+    recipient: Principal | None = caller
+    organization = request.recipient_organization_id or caller.organization_id
+    if organization != caller.organization_id:
+        # Keys and grants are for one organization.
+        is_open = app.settings.share_across_organizations and not (caller.key_id or caller.grant_id)
+        recipient = app.accounts.member(caller.user_id, organization) if is_open else None
+    if recipient is None:
+        return caller, None, OTHER
     try:
         wanted = MemoryScopeRequest(request.target_scope, request.target_scope_key, request.project_id)
-        return writable_memory(recipient, wanted), WRITE_REASON
+        return recipient, writable_memory(recipient, wanted), WRITE_REASON
     except (MemoryDenied, Forbidden, InvalidRequest, NotFound) as error:
-        return None, error.word or error.code
+        return recipient, None, error.word or error.code
 
 
 def _denial(there: Transaction, caller: Principal, memory: RawMemory, place: Visibility | None) -> str | None:

@@ -13,8 +13,12 @@ from stores.errors import BadGateway, Conflict, EngrainError, RateLimited, Unava
 from stores.jobs import Job, JobNotice
 from stores.ledger import JOB_LEASE_S
 from tools.app import App
+from tools.crawling import crawl
+from tools.experience import deferred as experience
+from tools.governance import lifecycle
+from tools.jobs import status
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
-from tools.jobs.registry import FUNCTIONS
+from tools.people import sessions
 from tools.runtime.housekeeping import keep_house
 from tools.runtime.threads import in_thread
 
@@ -25,6 +29,9 @@ PACE_S, FALLBACK_S = 0.1, 5.0
 QUICK_S = 1.0
 """Twice as many jobs are taken after a batch that ended within this time."""
 MOST_BACKOFF_S = 900.0
+FUNCTIONS: Mapping[str, JobFunction] = {
+    each.name: each for module in (crawl, experience, status, sessions, lifecycle) for each in module.FUNCTIONS
+}
 _TEMPORARY = (Conflict, Unavailable, RateLimited, BadGateway)
 
 log = structlog.get_logger("jobs")

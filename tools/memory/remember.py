@@ -208,13 +208,6 @@ def _known(
     if links:
         require_writable(caller, entity)
     record(tx, caller, links)
-    entity, found_by, not_applied = _restated(tx, caller, entity, request)
-    return Kept(memory, entity, task, len(links), found_by=found_by, not_applied=not_applied)
-
-
-def _restated(
-    tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest
-) -> tuple[Entity, list[str], list[str]]:
     # Title, kind and data of a known record stay, because others may rely on them.
     unlike = _unlike(entity, request)
     keys = texts_in(entity.metadata.get(RETRIEVAL_KEYS))
@@ -223,11 +216,11 @@ def _restated(
     fresh = [each for folded, each in wanted.items() if folded not in has]
     if fresh and (len(keys) + len(fresh) > KEYS_LIMIT or not may_change(caller, entity)):
         named = {"title": request.title in fresh, "retrieval_keys": bool(set(fresh) - {request.title})}
-        return entity, [], [*(field for field, is_other in named.items() if is_other), *unlike]
+        unlike, fresh = [*(field for field, is_other in named.items() if is_other), *unlike], []
     if fresh:
         known: JsonObject = {RETRIEVAL_KEYS: [*keys, *fresh]}
         entity = tx.records.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
-    return entity, fresh, unlike
+    return Kept(memory, entity, task, len(links), found_by=fresh, not_applied=unlike)
 
 
 def may_change(caller: Principal, entity: Entity) -> bool:

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 
 from auth.policy import may_read
 from auth.principal import Principal
-from stores.errors import ValidationFailed
+from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
-from stores.records import Entity, JsonObject
+from stores.records import Entity, JsonObject, Relation
 from tools.records.linking import Link, record
 
 DEPENDENCIES_LIMIT = 100
@@ -70,11 +70,15 @@ def stated_links(before: Entity | None, after: Entity) -> list[Link]:
     ]
 
 
-def stating_field(source: Entity, name: str, target_id: str) -> str | None:
+def refuse_stated(source: Entity, relation: Relation) -> None:
+    """Refuse to end a relation that a field states, except by that field."""
     for field in FIELDS:
-        if field.name == name and field.is_of(source) and target_id in _named(field, source):
-            return field.path
-    return None
+        if field.name == relation.name and field.is_of(source) and relation.target_id in _named(field, source):
+            raise InvalidRequest(
+                f"{field.path} of {source.id} states that it {relation.name} {relation.target_id}.",
+                remediation=f"Change {field.path} with PATCH /api/entities/{source.id}; the relation follows.",
+                details={"field": f"body.{field.path}", "relationship_type": relation.name},
+            )
 
 
 def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:

@@ -170,11 +170,8 @@ def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
         return None
     update = moved(epic, {"status": status}, tx.now)
     update.pop(ARCHIVED_AT, None)
-
-    def follow(current: Entity) -> Entity:
-        return replace(current, metadata={**current.metadata, **update})
-
-    return tx.records.update_entity(epic_id, follow, fields=workflow_fields(update))
+    after = replace(epic, metadata={**epic.metadata, **update})
+    return tx.records.update_entity(epic_id, lambda _: after, fields=workflow_fields(update))
 
 
 def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:

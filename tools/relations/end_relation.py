@@ -11,10 +11,11 @@ from tools.app import App
 from tools.frame.dates import optional_moment
 from tools.frame.json_values import without_none
 from tools.frame.operation import SYNCED, Call, Request, Route, Tool, writing
+from tools.records.containment import refuse_stated
 from tools.records.entity_models import EntityId
 from tools.records.linking import may_end_facts, refuse_cycles
 from tools.records.storing import until_visible
-from tools.relations.relations import REFUSALS, SYNC, Date, Fact, RelationWritten, fact_view, receipt, refuse_stated
+from tools.relations.relations import REFUSALS, SYNC, Date, Fact, RelationWritten, fact_view, receipt
 from tools.runtime.threads import in_thread
 
 

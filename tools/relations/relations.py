@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from auth.policy import may_read, require_writable
 from auth.principal import Principal
-from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import NamedRelation, Recorded, RelationQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
@@ -18,10 +18,10 @@ from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson, without_none
 from tools.frame.operation import SYNCED, Call, Filters, Operation, Request, Result, Route, Tool, writing
-from tools.records.containment import stating_field
+from tools.records.containment import refuse_stated
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
-from tools.records.linking import BY_HAND, Link, fact_of, record
+from tools.records.linking import BY_HAND, Link, fact_of, record, require_target
 from tools.records.receipts import receipt_for
 from tools.records.storing import until_visible
 from tools.runtime.threads import in_thread
@@ -239,13 +239,7 @@ def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity],
             remediation="Send valid_at, too, for a fact about a time that is over.",
             details={"field": f"body.{place}invalid_at", "expected": "a moment after valid_at"},
         )
-    source = ends.get(fields.source_id)
-    if source is None or not may_read(caller, source.visibility):
-        raise NotFound(
-            f"{place}source_id names {fields.source_id}, which does not exist.",
-            remediation="Use ids that a search or list returned.",
-            details={"field": f"body.{place}source_id"},
-        )
+    source = require_target(caller, ends.get(fields.source_id), fields.source_id, f"{place}source_id")
     require_writable(caller, source)
     if fields.source_id == fields.target_id:
         raise InvalidRequest(
@@ -256,17 +250,6 @@ def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity],
     said: JsonObject = {**without_none({"reason": fields.reason}), "from": BY_HAND}
     where = f"{place}target_id"
     return Link(source, fields.name, fields.target_id, where, (), said, fields.fact, valid_at, invalid_at)
-
-
-def refuse_stated(source: Entity, relation: Relation) -> None:
-    """Refuse to end a relation that a field states, except by that field."""
-    field = stating_field(source, relation.name, relation.target_id)
-    if field is not None:
-        raise InvalidRequest(
-            f"{field} of {source.id} states that it {relation.name} {relation.target_id}.",
-            remediation=f"Change {field} with PATCH /api/entities/{source.id}; the relation follows.",
-            details={"field": f"body.{field}", "relationship_type": relation.name},
-        )
 
 
 def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:

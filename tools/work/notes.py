@@ -7,13 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from auth.policy import require_work
+from stores.clock import new_id
 from stores.ledger import ABOUT
-from stores.records import Entity, JsonObject
+from stores.records import Entity, EntityDraft, JsonObject
 from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Route, writing
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
-from tools.work.work_changes import Said, draft_beside, present, store_beside
+from tools.work.work_changes import Said, present, store_beside
 
 TITLE_LENGTH = 80
 
@@ -50,7 +51,7 @@ def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
         require_work(caller, task)
         title = request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip()
         author: JsonObject = {"author_type": request.author_type, "author_name": request.author_name}
-        draft = draft_beside(task, "note", title, request.content, author)
+        draft = EntityDraft(new_id("note"), "note", title, content=request.content, metadata=author, **task.place)
         note = store_beside(tx, caller, draft, ABOUT, task, fields={"task_id": task.id})
     shown = note_view(note, request.task_id)
     return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})

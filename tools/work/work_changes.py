@@ -186,31 +186,21 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
     text = str(subject.metadata["learnings"])
     if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
         return []
-    draft = draft_beside(subject, "episode", f"Learnings: {subject.name}"[:NAME_LIMIT], text, {})
-    draft = replace(draft, category="learnings", languages=subject.languages)
+    name = f"Learnings: {subject.name}"[:NAME_LIMIT]
+    place = subject.place | {"category": "learnings", "languages": subject.languages}
+    draft = EntityDraft(new_id("episode"), "episode", name, content=text, **place)
     return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
-
-
-def draft_beside(subject: Entity, entity_type: str, name: str, content: str, metadata: JsonObject) -> EntityDraft:
-    """Draft a note or episode in the place of a task or epic."""
-    of_subject = without_none({"project_id": subject.project_id, f"{subject.entity_type}_id": subject.id})
-    return EntityDraft(
-        id=new_id(entity_type),
-        entity_type=entity_type,
-        name=name,
-        content=content,
-        metadata={**of_subject, **metadata},
-        **subject.place,
-    )
 
 
 def store_beside(
     tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
 ) -> Entity:
-    """Store a note or episode with its relation to a task or epic.
+    """Store a note or episode in the place of a task or epic, with its relation to it.
 
     Records of a deleted project can be added to its remaining tasks.
     """
+    of_subject = without_none({"project_id": subject.project_id, f"{subject.entity_type}_id": subject.id})
+    draft = replace(draft, metadata={**of_subject, **draft.metadata})
     entity = tx.records.create_entity(draft, fields={"mode": "async", **fields})
     relate(tx, entity, name, subject)
     if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:

@@ -22,7 +22,7 @@ from tools.experience.projections import notes
 from tools.experience.publishing import DISTILL, EMBED
 from tools.frame.operation import Call
 from tools.jobs.functions import RunningJob
-from tools.jobs.registry import FUNCTIONS
+from tools.jobs.runner import FUNCTIONS
 from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio

@@ -37,7 +37,7 @@ from tools.experience.projections import edges, manifest_id, notes, projections
 from tools.experience.publishing import publish
 from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob
-from tools.jobs.registry import FUNCTIONS
+from tools.jobs.runner import FUNCTIONS
 from tools.runtime.settings import Settings
 
 __all__ = ["postgres"]

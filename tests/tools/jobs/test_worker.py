@@ -19,16 +19,16 @@ __all__ = ["postgres"]
 PROGRAM = """
 import sys
 import anyio
-from tools.jobs import functions, registry
+from tools.jobs import functions, runner
 
 async def run(host, running):
     if sys.argv[1] == "hang":
         await anyio.sleep_forever()
     return {"by": sys.argv[1]}
 
-registry.FUNCTIONS = {"work": functions.JobFunction("work", run)}
-from tools.jobs.runner import Runner
-Runner.lease_s = 0.5
+runner.FUNCTIONS.clear()
+runner.FUNCTIONS["work"] = functions.JobFunction("work", run)
+runner.Runner.lease_s = 0.5
 from cli.main import app
 app(sys.argv[2:])
 """
