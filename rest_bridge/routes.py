@@ -116,10 +116,11 @@ class Placement:
         """Turn the field `body.page` of an error into `query.page` if it stands there."""
         named = error.details.get("errors", ())
         for details in (error.details, *(named if isinstance(named, list) else ())):
-            place, _, rest = str(details.get("field", "")).partition(".")
+            place, _, rest = (was := str(details.get("field", ""))).partition(".")
             name = rest.partition(".")[0]
             if place == "body" and (name in self.path | self.query or not self.body):
                 details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
+                error.message = error.message.replace(was, details["field"])
 
 
 class Endpoint:

@@ -71,8 +71,8 @@ async def test_query_strings_are_coerced(client: Client, ada: Person, query: str
     ],
 )
 async def test_a_query_field_of_the_wrong_type_is_named(client: Client, ada: Person, query: str, field: str) -> None:
-    response = await client.get(f"/api/notes?{query}", headers=ada.bearer)
-    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
+    refused = assert_envelope(await client.get(f"/api/notes?{query}", headers=ada.bearer), 422, "validation_error")
+    assert (refused["details"]["field"], "body." in refused["message"]) == (field, False)
 
 
 async def test_a_path_field_of_the_wrong_shape_is_named(client: Client, ada: Person) -> None:

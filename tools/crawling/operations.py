@@ -103,7 +103,7 @@ def sync_all_sources(app: App, call: Call, request: SyncAllRequest) -> SyncsStar
                 require_writable(caller, source)
                 if KEY in source.metadata:
                     jobs.append(_started(app, call, tx, source, SYNC))
-    return SyncsStarted(jobs=jobs, message=f"{len(jobs)} sources are crawled again in the background.")
+    return SyncsStarted(jobs=jobs, message=f"Crawls begun in the background: {len(jobs)}.")
 
 
 def _crawl(app: App, call: Call, request: CrawlRequest, url: str) -> CrawlStarted:
