@@ -138,7 +138,7 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
 def _permit(call: Call) -> Permit:
     def check(actor: Role, _before: Role | None) -> None:
         if actor not in ADMINS:
-            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
+            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
 
     return permit(call, check)
 
