@@ -1,6 +1,7 @@
 """Layout: paragraphs, list items and table cells with their headings, cut into sentences. Linear."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -100,6 +101,9 @@ _TIME = re.compile(
     r"CES?T|h)\b)?"
     r"[\])]?[ \t]*(?:[-–—|:][ \t]+|(?=[ \t]|\S))"
 )
+_SPEAKER = re.compile(
+    r"[ \t]*(?:<([^<>\s][^<>\n]{0,30})>|([^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}))(?::| -)[ \t]+(?=\S)"
+)
 _LABELLED = re.compile(r"(?:\*\*|__)?([^\W\d_][^:*|?\n]{1,50}?)(?:\*\*|__)?[ \t]*[:?]?[ \t]*(?:\*\*|__)?[ \t]*$")
 _LOG = re.compile(
     r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S{0,20}\]?[ \t]+\S{0,40}?[ \t]*[\[(]?(?:TRACE|DEBUG|INFO|NOTICE|"
@@ -109,8 +113,8 @@ _LOG = re.compile(
     r"|(?:[\w]{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)(?::|[ \t]*$)|\$ \S|>>> |\.\.\. )"
 )
 _OPENS = re.compile(
-    rf"(?:{_BULLET.pattern}|{_NUMBER.pattern}|{_HEADING.pattern}|{_FENCE.pattern}|"
-    rf"{_TIME.pattern}|[ \t]*[|>]|"
+    rf"(?:{_BULLET.pattern}|{_NUMBER.pattern}|{_QUOTE.pattern}|{_HEADING.pattern}|{_FENCE.pattern}|"
+    rf"{_TIME.pattern}|[ \t]*\||"
     r"[ \t]*[^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}(?::| -)[ \t])"
 )
 _TABLE = re.compile(r"[ \t]*\|.*\|[ \t]*$")
@@ -119,7 +123,7 @@ _TABLE_RULE = re.compile(r"[ \t]*\|[ \t:|+-]{3,}$")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """`notes[start:end]` without list mark, check box and time.
+    """`notes[start:end]` without list mark, check box, time and speaker.
 
     `context` is the kind of its heading or column; `leads` marks a colon at the end.
     """
@@ -136,6 +140,7 @@ class Block:
 @dataclass(slots=True)
 class _Reader:
     notes: str
+    speakers: frozenset[str]
     wrapped: frozenset[int]
     blocks: list[Block] = field(default_factory=list)
     headings: list[tuple[int, Context | None]] = field(default_factory=list)
@@ -158,7 +163,7 @@ class _Reader:
 def blocks(notes: str) -> list[Block]:
     """Return the blocks in text order, without code, logs, stack traces and headings."""
     lines = list(_lines(notes))
-    reader = _Reader(notes, frozenset(_wrapped(notes, lines)))
+    reader = _Reader(notes, _speakers(notes, lines), frozenset(_wrapped(notes, lines)))
     for number, (start, end) in enumerate(lines):
         following = lines[number + 1] if number + 1 < len(lines) else (end, end)
         _read(reader, start, end, following)
@@ -202,6 +207,17 @@ def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
         return
     if sum(full for full, _ in joints) >= 0.75 * len(joints):
         yield from (start for full, start in joints if full or notes[start].islower())
+
+
+def _speakers(notes: str, lines: list[tuple[int, int]]) -> frozenset[str]:
+    found: Counter[str] = Counter()
+    for start, end in lines:
+        bullet = _BULLET.match(notes, start, end)
+        time = None if bullet else _TIME.match(notes, start, end)
+        name = _SPEAKER.match(notes, time.end() if time else bullet.end() if bullet else start, end)
+        if name:
+            found[(name[1] or name[2]).lower()] += 2 if time or name[1] else 1
+    return frozenset(name for name, count in found.items() if count > 1 and heading_context(name) is None)
 
 
 def _read(reader: _Reader, start: int, end: int, following: tuple[int, int]) -> None:
@@ -302,8 +318,11 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
         at, checked = box.end(), (box[1] or box[2]) not in " ☐"
     time = _TIME.match(notes, at, end)
     at = time.end() if time else at
+    speaker = _SPEAKER.match(notes, at, end)
+    is_spoken = bool(speaker and (speaker[1] or speaker[2]).lower() in reader.speakers)
+    at = speaker.end() if speaker and is_spoken else at
     first, last = _stripped(notes, at, end)
-    is_plain = not (mark or box or time or quote)
+    is_plain = not (mark or box or time or is_spoken or quote)
     continues = start in reader.wrapped or (reader.is_open and notes[start] in " \t")
     leads = first < last and notes[last - 1] == ":"
     if is_plain and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:

@@ -9,9 +9,9 @@ def texts(notes: str) -> list[str]:
     return [notes[block.start : block.end] for block in blocks(notes)]
 
 
-def test_marks_of_lists_and_times_are_no_text() -> None:
-    notes = "- one\n* [ ] two\n3) three\n[10:31] four\n> five\n09:14 UTC six\n→ seven"
-    assert texts(notes) == ["one", "two", "three", "four", "five", "six", "seven"]
+def test_marks_of_lists_times_and_speakers_are_no_text() -> None:
+    notes = "- one\n* [ ] two\n3) three\n[10:31] ana: four\n[10:32] bo: five\n> six\n09:14 UTC seven\n→ eight"
+    assert texts(notes) == ["one", "two", "three", "four", "five", "six", "seven", "eight"]
 
 
 def test_code_logs_and_stack_traces_are_no_text() -> None:
