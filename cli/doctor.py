@@ -5,9 +5,11 @@ import os
 import platform
 import shutil
 import socket
+import sqlite3
 import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,12 +17,14 @@ from typing import Any, NamedTuple
 import platformdirs
 import typer
 
+from cli.client.failure import CommandFailed
 from cli.serving import guarded
 from cli.setup.command import SET_UP, setups
 from stores.embedding.session import BuiltinEmbedder
 from stores.embedding.shipped import SHA256, shipped_file
 from stores.errors import EngrainError
 from stores.folder import Holder, holder, is_claimed
+from stores.ledger.migrating import HEAD
 from tools.runtime.settings import Settings, read_settings
 from tools.runtime.version import VERSION
 
@@ -94,8 +98,8 @@ def _places(examined: Examined) -> Iterator[Finding]:
     there = _existing(folder)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         yield Finding("fail", "folder", f"{folder} is no folder that you may write to.", _OTHER_FOLDER)
-    elif folder.exists() and folder.stat().st_mode & 0o022:
-        yield Finding("warn", "folder", f"Others may write to {folder}.", f"Run chmod 700 '{folder}'.")
+    elif folder.exists() and folder.stat().st_mode & 0o077:
+        yield Finding("warn", "folder", f"Others may enter {folder}.", f"Run chmod 700 '{folder}'.")
     else:
         yield Finding("ok", "folder", f"{folder}{'' if folder.exists() else ' will be made by the first start'}.")
     free_mb = shutil.disk_usage(there).free // 2**20
@@ -127,7 +131,7 @@ def _lock(examined: Examined) -> Iterator[Finding]:
         yield Finding("ok", "lock", f"{named} serves {who.address}.")
     else:
         why = f"{named} has the folder, but {who.address} is not ready: {examined.failure}."
-        yield Finding("fail", "lock", why, f"See the server's log, or run kill {who.pid} and start again.")
+        yield Finding("fail", "lock", why, f"See the server's log, or run kill -9 {who.pid} and start again.")
 
 
 def _model(examined: Examined) -> Iterator[Finding]:
@@ -159,11 +163,33 @@ def _server(examined: Examined) -> Iterator[Finding]:
 
 
 def _clients(examined: Examined) -> Iterator[Finding]:
-    for name, status in setups(examined.environ).items():
-        yield Finding("ok" if status == SET_UP else "warn", "client", f"{name}: {status.removesuffix('.')}.")
+    try:
+        for name, status in setups(examined.environ).items():
+            yield Finding("ok" if status == SET_UP else "warn", "client", f"{name}: {status.removesuffix('.')}.")
+    except CommandFailed as failure:
+        yield Finding("warn", "client", failure.message, failure.remediation)
 
 
-CHECKS: tuple[Callable[[Examined], Iterator[Finding]], ...] = (_versions, _places, _lock, _model, _server, _clients)
+def _ledger(examined: Examined) -> Iterator[Finding]:
+    file = examined.settings.data_dir / "ledger.sqlite"
+    if examined.settings.database_url or not file.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
+            version = str(ledger.execute("SELECT version_num FROM alembic_version").fetchone()[0])
+    except (sqlite3.Error, TypeError) as error:
+        yield Finding("fail", "ledger", f"{file} cannot be read: {error}.", "Restore a backup into a new folder.")
+        return
+    if version > HEAD:  # Their names begin with numbers.
+        yield Finding("fail", "ledger", f"A newer Engrain wrote it: it has schema {version}.", "Install that version.")
+    else:
+        later = "" if version == HEAD else "; the next start backs it up and migrates it"
+        yield Finding("ok", "ledger", f"It has schema {version}{later}.")
+
+
+CHECKS: tuple[Callable[[Examined], Iterator[Finding]], ...] = (
+    *(_versions, _places, _ledger, _lock, _model, _server, _clients),
+)
 
 
 def _existing(path: Path) -> Path:

@@ -136,7 +136,8 @@ def reindex(
 @app.command()
 def backup(
     file: Annotated[
-        Path | None, typer.Argument(help="A new file, or a folder; DATA_DIR/backups by default.", show_default=False)
+        Path | None,
+        typer.Argument(help="A new file (….gz), or a folder; DATA_DIR/backups by default.", show_default=False),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:

@@ -1,6 +1,7 @@
 """`engrain serve`, and settings and errors of commands that open a data folder or a ledger."""
 
 import gc
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -43,6 +44,7 @@ def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None
         settings = settings_of(environ, host=host, port=port, data_dir=data_dir)
         if settings.mcp_auth_mode == "off":
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
+        os.umask(0o077)  # The data is its owner's alone, also in a folder that others may enter.
         serve(settings, on_listening=announce)
         return 0
 

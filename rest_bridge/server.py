@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from http import HTTPStatus
+from pathlib import Path
 
 import structlog
 import uvicorn
@@ -24,6 +25,7 @@ from rest_bridge.application import build_asgi
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.metrics import NO_SNIFFING, POLICY, request_id_of
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
+from stores.folder import STAY
 from tools.app import open_app
 from tools.jobs.runner import jobs_running
 from tools.people.api_keys import keep_local_key
@@ -178,7 +180,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
         if settings.local_owner:
             await in_thread(keep_local_key, app)
         server = Server(configuration(build_asgi(app), settings.trusted_proxies), announce, app.indexer.end_waits)
-        server.idle_exit_s = settings.idle_exit_s
+        server.idle_exit_s, server.stay_file = settings.idle_exit_s, settings.data_dir / STAY
         await server.serve(sockets=[listener])
 
 
@@ -189,15 +191,15 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.on_started = on_started
         self.on_stopping = on_stopping
-        self.idle_exit_s = 0
-        self.last_connected = time.monotonic()
+        self.idle_exit_s, self.stay_file = 0, Path(STAY)
+        self.requests, self.last_used = 0, time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """End a server that nobody has been connected to for `idle_exit_s`."""
-        if self.server_state.connections:
-            self.last_connected = time.monotonic()
-        is_idle = self.idle_exit_s and time.monotonic() - self.last_connected > self.idle_exit_s
-        return await super().on_tick(counter) or bool(is_idle)
+        """End a server that nobody has used for `idle_exit_s`, unless `engrain up` wants it to stay."""
+        if self.server_state.connections or self.requests != self.server_state.total_requests:
+            self.requests, self.last_used = self.server_state.total_requests, time.monotonic()
+        is_idle = self.idle_exit_s and time.monotonic() - self.last_used > self.idle_exit_s
+        return await super().on_tick(counter) or bool(is_idle and not self.stay_file.exists())
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -36,7 +36,7 @@ Manifest = dict[str, Any]
 def write_backup(folder: Path, target: Path | None = None) -> tuple[Path, Manifest]:
     """Back up a data folder while others write to it; everything acknowledged before the call is in it.
 
-    `target` is a file that does not exist yet, or a folder; `backups` in the data folder if absent.
+    `target` is a new file that ends in `.gz`, or a folder; `backups` in the data folder if absent.
     """
     if not (folder / LEDGER).is_file():
         raise InvalidSetting(f"{folder} holds no {LEDGER}.", remediation=_NO_LEDGER)
@@ -45,6 +45,8 @@ def write_backup(folder: Path, target: Path | None = None) -> tuple[Path, Manife
         if target is None:
             target = folder / "backups"
             target.mkdir(mode=0o700, exist_ok=True)
+        if not target.exists() and target.suffix != ".gz":
+            target.mkdir(mode=0o700, parents=True)
         if target.is_dir():
             target /= f"engrain-{now:%Y%m%dT%H%M%S.%fZ}.tar.gz"
         if target.exists():

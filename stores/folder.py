@@ -24,6 +24,8 @@ class FolderInUse(EngrainError):
 
 LOCAL_KEY = "local-key"
 """File in the data folder with an API key of its owner, for commands of this machine."""
+STAY = "stay"
+"""File in the data folder that keeps a server from ending when nobody uses it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,11 @@ def guarded(command: Callable[[], None]) -> int:
     """Run a command, print its failure, return the exit code."""
     try:
         command()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print(f"Error: {shown(str(error))}", file=sys.stderr)
+        return ExitCode.FAILED
     except CommandFailed as failure:
         print(f"Error: {shown(failure.message)}", file=sys.stderr)
         if failure.remediation:

@@ -128,7 +128,8 @@ class Server:
 
     def _unreachable(self, error: Exception) -> Unreachable:
         reason = str(error) or type(error).__name__
-        return Unreachable(f"No Engrain server answers at {self.address}: {reason}.", OTHERWISE)
+        way = "It is stopped or overloaded: `engrain doctor` tells." if isinstance(error, TimeoutError) else OTHERWISE
+        return Unreachable(f"No Engrain server answers at {self.address}: {reason}.", way)
 
     def close(self) -> None:
         if self._pool is not None:

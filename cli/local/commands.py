@@ -10,6 +10,7 @@ import typer
 
 from cli.client.failure import CommandFailed, ExitCode, guarded, print_json
 from cli.local.server import LOG, data_folder, ensure, serving, stop
+from stores.folder import STAY
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything (ENGRAIN_DATA_DIR).")]
 _POLL_S = 0.3
@@ -27,7 +28,11 @@ def up(data_dir: DataDir = None) -> None:
     """
 
     def command(folder: Path) -> None:
+        from cli.client.server import Server  # noqa: PLC0415 - only with a server
+
         server = ensure(folder, os.environ, idle_exit_s=0)
+        (folder / STAY).touch(mode=0o600)
+        Server(server.address).request("GET", "/api/health")
         typer.echo(f"Engrain serves {server.address} (process {server.pid}). Stop it with `engrain stop`.")
 
     _with_folder(data_dir, command)

@@ -61,25 +61,27 @@ class Proxy:
     def run(self, lines: BinaryIO) -> None:
         pool = ThreadPoolExecutor(AT_ONCE, "mcp-call")
         opened: set[Future[None]] = set()
+        greeting: Future[None] | None = None
         for line in lines:
             if not line.strip():
                 continue
             try:
                 message = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 self.write(_error(None, "This line is no JSON.", _PARSE_ERROR))
                 continue
-            is_greeting = isinstance(message, dict) and message.get("method") in _GREETINGS
-            call = pool.submit(self.answer, message, line)
+            call = pool.submit(self.answer, message, line, greeting)
             opened = {each for each in opened if not each.done()} | {call}
-            if is_greeting:  # What follows needs the session.
-                wait([call])
+            if isinstance(message, dict) and message.get("method") in _GREETINGS:
+                greeting = call
         wait(opened, LAST_ANSWERS_S)
         with suppress(CommandFailed):
             self.end_session()
 
-    def answer(self, message: Any, line: bytes) -> None:
+    def answer(self, message: Any, line: bytes, greeting: "Future[None] | None") -> None:
         """Pass a message on and write its answers; a failure becomes an error of the protocol."""
+        if greeting is not None:  # It needs the session.
+            wait([greeting])
         asked = message if isinstance(message, dict) else {}
         try:
             self.deliver(asked, line)
@@ -136,6 +138,8 @@ class Proxy:
                 self.greet(client, asked, answer["result"])
             if "jsonrpc" not in answer:
                 answer = _refusal(asked, answer)
+            if is_open and "error" in answer and answer.get("id") is None:
+                answer["id"] = asked["id"]  # The server could not read it.
             is_open = is_open and answer.get("id") != asked["id"]
             self.write(answer)
         if is_open:  # The end of a stream looks alike when the server was killed.

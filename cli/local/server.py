@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cli.client.failure import CommandFailed, NotLoggedIn, Unreachable
-from stores.folder import LOCAL_KEY, Holder, holder, is_claimed
+from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Unreachable
+from stores.folder import LOCAL_KEY, STAY, Holder, holder, is_claimed
 
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 20.0
+ENDED_S = 2.0
 IDLE_EXIT_S = 30 * 60
 LOG = "server.log"
 LOG_BYTES = 5_000_000
@@ -37,7 +38,10 @@ class LocalServer:
 
 def data_folder(environ: Mapping[str, str]) -> Path:
     if named := environ.get("ENGRAIN_DATA_DIR"):
-        return Path(named).expanduser().absolute()
+        try:
+            return Path(named).expanduser().absolute()
+        except RuntimeError:
+            raise CommandFailed(f"ENGRAIN_DATA_DIR={named}: there is no such home.", code=ExitCode.USAGE) from None
     import platformdirs  # noqa: PLC0415 - not every command needs it
 
     return Path(platformdirs.user_data_dir("engrain", appauthor=False))
@@ -46,7 +50,8 @@ def data_folder(environ: Mapping[str, str]) -> Path:
 def serving(folder: Path) -> Holder | None:
     """Return the process that serves a data folder and accepts connections, if any."""
     who = holder(folder)
-    if who is None or who.address is None or not _is_alive(who.pid):
+    # The process of an abandoned lock may be another one by now, and its address a stranger's.
+    if who is None or who.address is None or not _is_alive(who.pid) or not is_claimed(folder):
         return None
     where = urlsplit(who.address)
     with suppress(OSError), socket.create_connection((where.hostname or "", where.port or 0), timeout=5):
@@ -87,13 +92,16 @@ def ensure(folder: Path, environ: Mapping[str, str], *, idle_exit_s: int = IDLE_
 
 def stop(folder: Path) -> Holder | None:
     """Stop the server of a data folder and wait until it has ended; return who it was, None if there was none."""
+    (folder / STAY).unlink(missing_ok=True)
     who = serving(folder)
     if who is None:
         return None
     os.kill(who.pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_TIMEOUT_S
-    while time.monotonic() < deadline:
-        if not _is_alive(who.pid) or holder(folder) != who:
+    freed_at = deadline = time.monotonic() + STOP_TIMEOUT_S
+    while (now := time.monotonic()) < deadline:
+        freed_at = freed_at if is_claimed(folder) else min(freed_at, now)
+        # One that has ended stays a process until its parent takes notice.
+        if not _is_alive(who.pid) or now - freed_at > ENDED_S:
             return who
         time.sleep(_PAUSE_S)
     raise CommandFailed(
@@ -139,7 +147,12 @@ def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
         started_at = output.tell()
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [*_COMMAND, "--port", environ.get("ENGRAIN_PORT") or "0", "--data-dir", str(folder)],
-            env={"ENGRAIN_IDLE_EXIT_S": str(idle_exit_s), **environ, "ENGRAIN_LOCAL_OWNER": "true"},
+            env={
+                "ENGRAIN_IDLE_EXIT_S": str(idle_exit_s),
+                "ENGRAIN_SIGNUP_ENABLED": "false",  # Its owner is there; others on this machine have their own.
+                **environ,
+                "ENGRAIN_LOCAL_OWNER": "true",
+            },
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=output,

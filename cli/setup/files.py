@@ -64,7 +64,12 @@ def reverted(form: Format, text: str, base: str | None, changes: Sequence[Change
     for steps, value, is_item in changes:
         there, old = _at(_parsed(form, text), steps), MISSING if is_item else _at(before, steps)
         groups = there if is_item and isinstance(there, list) else []
-        places: list[Steps] = [(*steps, n) for n, group in enumerate(groups) if _is_alike(group, value)]
+        own = _commands(value)
+        for n, group in enumerate(groups):  # Somebody may have added to our group.
+            theirs = _commands(group)
+            for m in reversed([m for m, each in enumerate(theirs) if each in own and theirs != own]):
+                text = _edited(form, text, (*steps, n, "hooks", m), MISSING)
+        places: list[Steps] = [(*steps, n) for n, group in enumerate(groups) if own and _commands(group) == own]
         for place in reversed(places) if is_item else [steps] if there is not MISSING else []:
             # Of containers that were not there, the outermost with nothing else in it goes.
             while old is MISSING and len(place) > 1 and len(_at(_parsed(form, text), place[:-1])) == 1:
@@ -75,11 +80,23 @@ def reverted(form: Format, text: str, base: str | None, changes: Sequence[Change
     return None if base is None and re.sub(r"\s", "", text) in ("{}", "") else text
 
 
-def _is_alike(group: Any, own: Any) -> bool:
+def _commands(group: Any) -> list[Any]:
     try:
-        return [hook["command"] for hook in group["hooks"]] == [hook["command"] for hook in own["hooks"]]
+        return [hook["command"] for hook in group["hooks"]]
     except (KeyError, TypeError):
-        return False
+        return []
+
+
+def _extended(form: Format, text: str, old: Sequence[Change], changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield changes with the keys that somebody added to our values."""
+    data, was = _parsed(form, text), {change.steps: change.value for change in old}
+    for change in changes:
+        there, own = _at(data, change.steps), was.get(change.steps)
+        if not change.is_item and isinstance(there, dict) and isinstance(own, dict):
+            more = {key: value for key, value in there.items() if key not in own}
+            yield change._replace(value=more | change.value)
+        else:
+            yield change
 
 
 def _at(data: Any, steps: Steps) -> Any:
@@ -115,7 +132,7 @@ def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
 
 def _modify(data: Any, steps: Steps, value: Any) -> None:
     for key, following in pairwise(steps):
-        data = data.setdefault(key, {} if isinstance(following, str) else [])
+        data = data[key] if isinstance(data, list) else data.setdefault(key, {} if isinstance(following, str) else [])
     if value is MISSING:
         del data[steps[-1]]
     elif isinstance(data, list):
@@ -290,6 +307,8 @@ class State:
         with careful(target):
             if old and before is not None and applied(form, before, changes) == before:
                 return Plan(target, before, before, _backup(old), old)
+            if old and before is not None and form != "text":
+                changes = list(_extended(form, before, old.changes, changes))
             base = self.removal(old).after if old else before
             after = applied(form, base or "", changes)
         backup = str(self.folder / f"{client}-{_digest(str(target))[:8]}-{target.name}") if base is not None else None

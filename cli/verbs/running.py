@@ -29,9 +29,9 @@ def run_verb(verb: str, given: Given) -> int:
     as_json, url = given.pop("as_json"), given.pop("url")
 
     def command() -> None:
+        if "content" in given:
+            given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
         with open_client(os.environ, url=url) as client, waiting():
-            if "content" in given:
-                given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
             if "project" in given:
                 given["project"] = _project(client, given["project"])
             answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)

@@ -112,6 +112,7 @@ def test_a_backup_replaces_nothing_and_leaves_nothing_when_it_fails(data: Path, 
     assert "exists already" in run("backup", archive, "--data-dir", data).stderr
     assert "holds no ledger.sqlite" in run("backup", "--data-dir", tmp_path / "typo").stderr
     assert "/proc/x" in run("backup", "/proc/x", "--data-dir", data).stderr
+    assert [run("backup", tmp_path / "data" / "nightly", "--data-dir", data).exit_code for _ in range(2)] == [0, 0]
     (data / "ledger.sqlite").write_bytes((data / "ledger.sqlite").read_bytes()[:8192] + b"x" * 99_000)
     assert "cannot be backed up" in run("backup", tmp_path / "damaged.tar.gz", "--data-dir", data).stderr
     assert (archive.read_bytes(), sorted(each.name for each in tmp_path.iterdir())) == (before, ["data", "kept.tar.gz"])
@@ -199,7 +200,7 @@ def test_a_ledger_of_a_newer_version_or_with_an_altered_audit_log_is_named(
     with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
         changed.execute(change)
         changed.commit()
-    assert run("backup", tmp_path / "kept", "--data-dir", data).exit_code == 0
-    result = run("restore", tmp_path / "kept", "--data-dir", tmp_path / "new")
+    assert run("backup", tmp_path / "kept.gz", "--data-dir", data).exit_code == 0
+    result = run("restore", tmp_path / "kept.gz", "--data-dir", tmp_path / "new")
     assert (result.exit_code, sentence in result.stderr) == (1, True), result.output
     assert {each.name for each in (tmp_path / "new").iterdir()} & {"lock", "ledger.sqlite"} == left

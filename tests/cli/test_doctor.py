@@ -3,6 +3,7 @@
 import json
 import shutil
 import socket
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from email.utils import formatdate
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from stores.embedding.shipped import MODEL_FILE, SHA256
 from stores.folder import DataFolder
+from stores.ledger import Ledger
 
 Found = dict[str, tuple[str, str]]
 
@@ -109,3 +111,16 @@ def test_the_configurations_of_clients_are_read(doctor: Callable[..., tuple[int,
     configuration.write_text("{")
     state, said = doctor()[1]["client"]
     assert (state, str(configuration) in said) == ("warn", True)
+
+
+def test_a_ledger_that_no_server_would_take_is_named(doctor: Callable[..., tuple[int, Found]], tmp_path: Path) -> None:
+    file = tmp_path / "data/ledger.sqlite"
+    file.parent.mkdir(mode=0o700)
+    with closing(Ledger.open(f"sqlite:///{file}")):
+        assert doctor()[1]["ledger"][0] == "ok"
+    with closing(sqlite3.connect(file)) as ledger, ledger:
+        ledger.execute("UPDATE alembic_version SET version_num = '9999'")
+    assert "A newer Engrain wrote it" in doctor()[1]["ledger"][1]
+    file.write_bytes(b"x" * 9_000)
+    code, found = doctor()
+    assert (code, found["ledger"][0], "Restore a backup" in found["ledger"][1]) == (1, "fail", True)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -126,7 +127,7 @@ def test_an_agent_needs_no_server_no_login_and_no_project(home: Home, start: Cal
     assert {"search", "remember"} <= {tool["name"] for tool in agent.ask("tools/list")["result"]["tools"]}
     agent.tool("remember", name="Key", content="The spare key hangs behind the boiler.", project="rocket")
     assert "behind the boiler" in agent.tool("search", query="spare key", project="rocket")["content"][0]["text"]
-    assert (home.data / "local-key").stat().st_mode & 0o077 == 0
+    assert [path for path in home.data.rglob("*") if path.stat().st_mode & 0o077] == []
 
 
 def test_a_second_agent_finds_what_the_first_one_kept(home: Home, start: Callable[..., Agent]) -> None:
@@ -232,7 +233,39 @@ def test_errors_are_answers_that_name_the_way_out(home: Home, start: Callable[..
     agent.process.stdin.flush()
     assert agent.process.stdout is not None
     assert json.loads(agent.process.stdout.readline())["error"]["code"] == -32700
+    agent.process.stdin.write("[" * 100_000 + "\n")
+    agent.process.stdin.flush()
+    assert json.loads(agent.process.stdout.readline())["error"]["code"] == -32700
     home.data.unlink()
+    answer = agent.ask("ping", [1])  # type: ignore[arg-type]
+    assert "ended the connection" not in answer["error"]["message"]
+
+
+def test_a_proxy_ends_with_its_client_while_the_server_says_nothing(home: Home, start: Callable[..., Agent]) -> None:
+    start().greet()
+    agent, pid = start(), home.pid()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        agent.send({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": GREETING})
+        agent.process.communicate(timeout=60)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_an_abandoned_lock_is_no_server(home: Home) -> None:
+    home.data.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        address = f"http://127.0.0.1:{stranger.getsockname()[1]}"
+        (home.data / "lock").write_text(json.dumps({"pid": os.getpid(), "address": address}))
+        assert (serving(home.data), stop(home.data)) == (None, None)
+
+
+def test_a_server_stays_once_it_was_asked_to(home: Home, start: Callable[..., Agent]) -> None:
+    home.environ = {"ENGRAIN_IDLE_EXIT_S": "1"}
+    start().greet()
+    subprocess.run([*COMMAND[:-1], "up"], env=home.variables, check=True, capture_output=True)
+    time.sleep(3)
+    assert serving(home.data) is not None
 
 
 @pytest.mark.slow

@@ -185,16 +185,29 @@ def test_hooks_join_those_of_the_user_and_leave_them(home: Path) -> None:
     assert skill.read_text().endswith("Mine.\n")
 
 
+def test_a_hook_that_was_put_into_our_group_stays_there(home: Path) -> None:
+    settings = home / ".claude/settings.json"
+    done("claude-code")
+    mine = {"type": "command", "command": "beep"}
+    written = json.loads(settings.read_text())
+    written["hooks"]["Stop"][0]["hooks"].append(mine)
+    settings.write_text(json.dumps(written))
+    done("--remove")
+    assert json.loads(settings.read_text())["hooks"] == {"Stop": [{"hooks": [mine]}]}
+
+
 def test_an_upgrade_renews_the_block_and_can_still_be_undone(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = configuration("zed")
     path.write_text(COMMENTED)
     before = tree(home)
     done("zed")
+    path.write_text(path.read_text().replace('"args": [', '"env": {"A": "b"}, "args": [', 1))
     new = install(home.parent / "new", monkeypatch)
     assert "renews" in setup().output
     done("zed")
     assert path.read_text().count("engrain") == 2, "the name and the new program"
     assert new in path.read_text()
+    assert '"A": "b"' in path.read_text(), "what somebody put into our block"
     done("--remove")
     assert tree(home) == before
 
