@@ -124,7 +124,7 @@ def _lock(examined: Examined) -> Iterator[Finding]:
                 yield Finding("ok", "port", f"{host}:{port} is free.")
             except OSError as error:
                 why = f"{host}:{port} cannot be used: {error.strerror or error}."
-                yield Finding("fail", "port", why, "Stop what listens there, or set ENGRAIN_PORT or ENGRAIN_HOST.")
+                yield Finding("warn", "port", why, "Stop what listens there, or set ENGRAIN_PORT or ENGRAIN_HOST.")
     elif who is None or who.address is None:
         yield Finding("warn", "lock", f"{named} has the folder, and listens nowhere.", "Wait until it is done.")
     elif not examined.failure:

@@ -124,7 +124,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
     with _refusing(f"{file} cannot be restored", *_DAMAGED), tarfile.open(file, "r:gz") as tar:
         entries = iter(tar)
         manifest: Manifest = json.load(_content(tar, next(entries, None), _MANIFEST, _MANIFEST_BYTES))
-        if manifest["format"] != FORMAT:
+        if manifest["format"] != FORMAT or not manifest["created_at"]:
             raise ValueError(f"its format {manifest['format']} is that of Engrain {manifest['version']}")
         left = dict(manifest["members"])
         for entry in entries:

@@ -341,6 +341,8 @@ def test_raw_memories_and_what_is_made_of_them_are_isolated(world: World, scope:
 def require_unseen(world: World, reader: Person, before: list[Answer], query: str, hidden: str, secret: str) -> None:
     said = answers(world, reader, query, hidden)
     for (name, text, counts), (_, _, counts_before) in zip(said, before, strict=True):
+        if name == "read_audit":  # The readers' own reads fill the log.
+            counts, counts_before = counts | {"has_more": None}, counts_before | {"has_more": None}
         if name != "logs":
             assert counts == counts_before, name
         assert secret not in text.replace(query, ""), name

@@ -132,7 +132,8 @@ def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
 
 def _modify(data: Any, steps: Steps, value: Any) -> None:
     for key, following in pairwise(steps):
-        data = data[key] if isinstance(data, list) else data.setdefault(key, {} if isinstance(following, str) else [])
+        empty: Any = {} if isinstance(following, str) else []
+        data = data[int(key)] if isinstance(data, list) else data.setdefault(key, empty)
     if value is MISSING:
         del data[steps[-1]]
     elif isinstance(data, list):
