@@ -231,18 +231,20 @@ MOST_EDGES = 20_000
 def breadth_first(
     start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf, at_once: int = AT_ONCE
 ) -> Walk:
-    """Visit at most `cap` entities within `depth` edges, by at most `MOST_EDGES` and about `most_around` look-ups."""
+    """Visit at most `cap` entities within `depth` edges, by at most `MOST_EDGES` edges and `most_around` look-ups."""
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
     capped, edges, around = False, 0, 0
     for _ in range(depth):
         arrivals: dict[str, Reached] = {}
         room = cap - (len(seen) - 1)
-        for place in range(0, len(frontier), at_once):
+        place = 0
+        while place < len(frontier):
             if around >= most_around or len(arrivals) >= room or edges > MOST_EDGES:
                 capped = True
                 break
-            origins = frontier[place : place + at_once]
+            origins = frontier[place : place + int(min(at_once, most_around - around))]
+            place += len(origins)
             near, cut = neighbours(origins)
             around += len(origins)
             edges += len(near)

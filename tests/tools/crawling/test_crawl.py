@@ -288,7 +288,7 @@ async def test_all_sources_are_crawled_again(owner: Person, member: Person, page
     ):  # fmt: skip
         started = await who.call("sync_all_sources", **project)
         assert {each["job_id"] for each in started["jobs"]} == jobs
-        assert started["message"].startswith(f"{len(jobs)} source")
+        assert started["message"].endswith(f"background: {len(jobs)}.")
     await member.refused("sync_all_sources", NotFound, project=mine["id"])
     await worked(owner.app, "sync_source")
     for job in (hidden, shown):
