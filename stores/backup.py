@@ -124,7 +124,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
     with _refusing(f"{file} cannot be restored", *_DAMAGED), tarfile.open(file, "r:gz") as tar:
         entries = iter(tar)
         manifest: Manifest = json.load(_content(tar, next(entries, None), _MANIFEST, _MANIFEST_BYTES))
-        if manifest["format"] != FORMAT or not manifest["created_at"]:
+        if manifest["format"] != FORMAT:
             raise ValueError(f"its format {manifest['format']} is that of Engrain {manifest['version']}")
         left = dict(manifest["members"])
         for entry in entries:
@@ -137,7 +137,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
                 shutil.copyfileobj(_content(tar, entry, entry.name, expected["size"]), target)
             if _measured(path) != expected:
                 raise ValueError(f"{entry.name} is not what was backed up")
-        if left or LEDGER not in manifest["members"]:
+        if left or LEDGER not in manifest["members"] or not manifest["created_at"]:
             raise ValueError(f"{min(left, default=LEDGER)} is missing")
     return manifest
 
