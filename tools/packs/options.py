@@ -51,13 +51,14 @@ def related_items(
     }
 
 
-def in_force(app: App, caller: Principal, ids: Collection[str]) -> set[str]:
-    """Return the visible entities that are neither superseded nor archived."""
+def in_force(app: App, caller: Principal, ids: Collection[str], readable: Collection[str] | None = None) -> set[str]:
+    """Return the `readable` records, else visible entities, that are neither superseded nor archived."""
+    allowed = caller.visible if readable is None else readable
     standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     return {
         each
         for each, standing in standings.items()
-        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in caller.visible
+        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in allowed
     }
 
 

@@ -135,6 +135,13 @@ def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Sectio
     return [packs[section.id] for section in sections]
 
 
+def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
+    """Drop sources deleted, hidden or retired meanwhile. Blocks."""
+    ids = {each for pack in packs for each in pack.source_ids}
+    usable = in_force(app, caller, ids, caller.readable)
+    return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]
+
+
 def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> Pack:
     extent = gatherer.extent
     entities = _readable(gatherer, [item.id for item in found.items])

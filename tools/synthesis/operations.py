@@ -13,7 +13,7 @@ from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutatio
 from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
 from tools.runtime.threads import in_thread
-from tools.synthesis.gathering import gather
+from tools.synthesis.gathering import gather, still_there
 from tools.synthesis.keeping import as_json, keep, require_place
 from tools.synthesis.models import (
     Artifact,
@@ -107,7 +107,7 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
 
 
 def _run(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
-    packs = gather(app, call, request, sections_of(request))
+    packs = still_there(app, call.caller, gather(app, call, request, sections_of(request)))
     told = tell(packs, EXTENTS[request.depth]) if is_drafted else []
     gaps = [drafted_gaps(each) for each in told] if is_drafted else [planned_gaps(pack) for pack in packs]
     checked = verification(packs, [gap for each in gaps for gap in each], is_drafted=is_drafted)

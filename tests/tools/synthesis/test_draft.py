@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from stores.embedding import EmbeddingFailed
 from tests.people import Person, caught_up
 from tests.tools.synthesis.world import GOAL, draft, gaps, keep, pack_of, world
+from tools.synthesis import gathering
 
 pytestmark = pytest.mark.anyio
 
@@ -161,6 +162,20 @@ async def test_document_chunks_are_cited_by_their_headings(owner: Person) -> Non
     assert (source["source"], source["origin"]) == ("Manual", "document")
     assert "Payments > Charging" in run["artifact"]["markdown"]
     assert "at 02:00" in run["artifact"]["markdown"]
+
+
+async def test_what_leaves_while_it_is_written_is_not_in_it(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = await world(owner)
+    gathered = gathering.gather
+
+    def slow(*args: Any) -> Any:
+        packs = gathered(*args)
+        with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
+            tx.records.delete_entity(ids["decision"])
+        return packs
+
+    monkeypatch.setattr("tools.synthesis.operations.gather", slow)
+    assert ids["decision"] not in str(await draft(owner))
 
 
 async def test_what_could_not_be_searched_is_said(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
