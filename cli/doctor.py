@@ -187,9 +187,8 @@ def _ledger(examined: Examined) -> Iterator[Finding]:
         yield Finding("ok", "ledger", f"It has schema {version}{later}.")
 
 
-CHECKS: tuple[Callable[[Examined], Iterator[Finding]], ...] = (
-    *(_versions, _places, _ledger, _lock, _model, _server, _clients),
-)
+Check = Callable[[Examined], Iterator[Finding]]
+CHECKS: tuple[Check, ...] = (_versions, _places, _ledger, _lock, _model, _server, _clients)
 
 
 def _existing(path: Path) -> Path:
