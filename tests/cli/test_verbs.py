@@ -71,6 +71,39 @@ def test_notes_are_reflected_on_and_wait_as_captures(shell: Shell) -> None:
     assert data(shell, "capture", "--state", "deferred")["total"] == 0
 
 
+def test_a_memory_is_corrected_and_comes_back(shell: Shell) -> None:
+    memory = data(shell, "remember", "--title", "Port", typed="Staging listens on port 5433.\n")["raw_memory_id"]
+    assert f"{memory}: mark_wrong_preview" in done(shell, "correct", memory, "wrong", "--preview")
+    assert data(shell, "recall", "staging port")["memories"]
+    assert "contested" in done(shell, "correct", memory, "wrong", "--reason", "it moved")
+    assert data(shell, "recall", "staging port")["memories"] == []
+    assert data(shell, "correct", memory, "restore")["applied"]
+    assert data(shell, "correct", memory, "revise", "--content", "-", typed="Staging listens on 5437.\n")["applied"]
+    assert "5437" in done(shell, "recall", "staging")
+    code, said = shell.run("correct", memory, "explode")
+    assert (code, "mark_wrong" in said) == (1, True)
+    code, said = shell.run("correct", "raw_memory_absent", "wrong")
+    assert (code, "memory_source_not_found" in said) == (1, True)
+
+
+def test_what_waits_is_listed_and_decided(shell: Shell) -> None:
+    memories = [
+        data(shell, "remember", "--title", title, typed=f"Deploy with ghp_a1B2c3D4e5F6g7H8i9J0 {title}.\n")
+        for title in ("today", "tomorrow")
+    ]
+    kept, edited = (each["raw_memory_id"] for each in memories)
+    listed = done(shell, "review")
+    assert all(f"{each}  secret  issued key in content" in listed for each in (kept, edited))
+    assert "a1B2" not in listed
+    assert data(shell, "review", kept, "approve")["applied"]
+    done(shell, "review", edited, "edit", "--content", "-", typed="Deploy with the key in the vault.\n")
+    assert data(shell, "review")["items"] == []
+    assert "in the vault" in done(shell, "recall", "deploy key")
+    code, said = shell.run("review", kept)
+    assert (code, "go together" in said) == (2, True)
+    assert shell.run("review", "absent", "reject")[0] == 1
+
+
 def test_work_goes_from_created_to_done(shell: Shell) -> None:
     done(shell, "project", "create", "Harborlight", "-c", "A booking site")
     epic = data(shell, "epic", "create", "Refunds", "-p", "harborlight")["id"]
