@@ -18,8 +18,8 @@ from tools.records.memory_models import SourceId
 LifecycleState = Literal["active", "contested", "superseded", "archived", "deleted"]
 Flag = Literal["hidden", "redacted", "sensitive"]
 CorrectionAction = Literal[
-    "delete", "hide", "mark_duplicate", "mark_sensitive", "mark_stale", "mark_wrong", "redact", "revise", "restore",
-    "supersede",
+    "hide", "mark_duplicate", "mark_sensitive", "mark_stale", "mark_wrong", "redact", "revise", "restore",
+    "supersede", "delete",
 ]  # fmt: skip
 STEPS = 200
 """Most corrections that a memory remembers."""
