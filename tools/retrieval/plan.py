@@ -105,7 +105,7 @@ class Plan:
 
     @property
     def rescores(self) -> bool:
-        return not self.is_naive and not self.words_alone and self.as_of is None
+        return self.asks and not self.is_naive and not self.words_alone and self.as_of is None
 
     @property
     def uses_threads(self) -> bool:
