@@ -7,7 +7,7 @@ once on its way; one that changes meanwhile is queued again when it is collected
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
@@ -150,13 +150,12 @@ class EmbeddingQueue:
             self._running = tuple(slices)
         return slices
 
-    def deliver(self, slices: Sequence[Slice], vectors: "Vectors") -> None:
-        """Receive one vector per text, in order."""
-        left = iter(vectors)
+    def deliver(self, slices: Sequence[Slice], vectors: "Mapping[str, Vectors]") -> None:
+        """Receive a vector for each text."""
         with self._lock:
             self._running = ()
             for work, texts in slices:
-                work.vectors.extend(islice(left, len(texts)))
+                work.vectors.extend(vectors[text] for text in texts)
                 work.failures = 0
                 self.failing.pop(work.record_id, None)
                 self._put(work)

@@ -6,7 +6,7 @@ Order: single writes, bulk writes, token vectors.
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -137,7 +137,8 @@ class EmbeddingWorker:
         self._woken = True
         if any(work.interactive for work, _ in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
-        texts = [text for _, those in slices for text in those]
+        # Distinct: a memory and the entity made of it have the same text.
+        texts = list(dict.fromkeys(text for _, those in slices for text in those))
         begin = time.monotonic()
         try:
             vectors = self.embedder.embed_documents(texts)
@@ -147,7 +148,7 @@ class EmbeddingWorker:
             self._failed(rider, slices, error)
             return
         self._adapt(len(texts), time.monotonic() - begin)
-        self._succeeded(rider, slices, vectors)
+        self._succeeded(rider, slices, dict(zip(texts, vectors, strict=True)))
 
     def _adapt(self, texts: int, seconds: float) -> None:
         options = self._options
@@ -199,7 +200,7 @@ class EmbeddingWorker:
                     return rider, slices
         return None
 
-    def _succeeded(self, rider: Rider, slices: list[Slice], vectors: "Vectors") -> None:
+    def _succeeded(self, rider: Rider, slices: list[Slice], vectors: "Mapping[str, Vectors]") -> None:
         recovered, self._failures, self.is_out = self.is_out, 0, False
         rider.works.deliver(slices, vectors)
         if rider.works.calls:

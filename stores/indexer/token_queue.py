@@ -157,7 +157,7 @@ class TokenQueue:
                         left -= 1
                         if (vectors := encoded.get(text)) is None:
                             alone -= 1
-                            vectors = _tried(encoder, partial(encoder.encode_passage, text))
+                            vectors = encoded[text] = _tried(encoder, partial(encoder.encode_passage, text))
                         each.tokens.append(PassageTokens(passage.start, passage.end, vectors))
                 except Unencodable as error:
                     self._refuse(each.entity.id, str(error))
@@ -237,7 +237,7 @@ def digest_of(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _together(encoder: "LateEncoder", batch: Iterable[Encoding], most: int) -> Mapping[str, Tokens | None]:
+def _together(encoder: "LateEncoder", batch: Iterable[Encoding], most: int) -> dict[str, Tokens | None]:
     with suppress(Exception):  # each is tried alone afterwards
         texts = list(dict.fromkeys(text for each in batch for _, text in each.divide(encoder)))[:most]
         return dict(zip(texts, encoder.encode_passages(texts), strict=True))
