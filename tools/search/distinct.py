@@ -14,7 +14,7 @@ ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory
 WORK = ("task", "epic", "project")
 """Types with a state of their own have no copies."""
 SPARE = 4
-"""Candidates looked at beyond the page."""
+"""Candidates looked at beyond the page, and beyond one copy of each: `remember` stores everything twice."""
 _TIMES = ("captured_at", "occurred_at")
 Read = Callable[[Sequence[str]], Mapping[str, Entity]]
 Hit = tuple[Candidate, Entity]

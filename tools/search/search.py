@@ -180,7 +180,10 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             ids=said,
         ),
         now=reference or now,
-        wanted=request.offset + max(DETAILED if request.include_retrieval_diagnostics else 0, request.limit + SPARE),
+        wanted=max(
+            request.offset + DETAILED if request.include_retrieval_diagnostics else 0,
+            2 * (request.offset + request.limit) + SPARE,
+        ),
         sight=call.caller.visible,
         # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,

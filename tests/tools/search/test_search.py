@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+import tools.search.search
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
-from tools.retrieval.plan import LANE_DEPTH
+from tools.retrieval.pipeline import retrieve
+from tools.retrieval.plan import LANE_DEPTH, Plan
 
 pytestmark = pytest.mark.anyio
 
@@ -324,6 +326,17 @@ async def test_a_hit_of_words_alone_names_the_passage_that_holds_them(owner: Per
     assert "Zibbelquam keeps the lamp." in best
     assert best.startswith(passage["text"])
     assert passage["end"] - passage["start"] < 3_000
+
+
+async def test_what_was_remembered_is_retrieved_once(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A memory and the entity made of it are copies: the second retrieval of every search took half of its time."""
+    for number in range(12):
+        await owner.call("remember", title=f"Boiler {number}", content=f"Boiler {number} is serviced in May.")
+    await caught_up(owner)
+    plans: list[Plan] = []
+    monkeypatch.setattr(tools.search.search, "retrieve", lambda app, plan: (plans.append(plan), retrieve(app, plan))[1])
+    found = await owner.call("search", query="When is the boiler serviced?")
+    assert (len(found["results"]), len(plans)) == (10, 1)
 
 
 async def test_copies_take_one_place_and_pages_never_overlap(owner: Person) -> None:
