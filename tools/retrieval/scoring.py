@@ -330,8 +330,6 @@ def ranked(ids: Sequence[str], scores: Scores, count: int, *, newest: Sequence[S
     """Return the best places; ties by later time, then id, so that pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
     best = np.flatnonzero(scores >= last)
-    best = best[np.argsort(-scores[best], kind="stable")]
-    places: list[int] = best.tolist()
-    if (np.diff(scores[best]) < 0).all():
-        return places[:count]
-    return sorted(places, key=lambda place: (-scores[place], *(-times[place] for times in newest), ids[place]))[:count]
+    ties = (np.array([ids[place] for place in best.tolist()]), *(-times[best] for times in reversed(newest)))
+    places: list[int] = best[np.lexsort((*ties, -scores[best]))][:count].tolist()
+    return places
