@@ -64,13 +64,19 @@ def running(folder: Path) -> LocalServer | None:
     who = serving(folder)
     if who is None or who.address is None:
         return None
+    path = folder / LOCAL_KEY
     try:
-        return LocalServer(who.pid, who.address, (folder / LOCAL_KEY).read_text().strip())
-    except OSError:
+        key = path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
         raise NotLoggedIn(
             f"You are not logged in to {who.address}.",
             f"Log in: engrain login --url {who.address} (or stop that server: `engrain up` starts one without logins).",
         ) from None
+    except (OSError, UnicodeDecodeError):
+        key = ""
+    if not key:
+        raise NotLoggedIn(f"{path} holds no key.", "Remove it, then `engrain stop`: the next start makes a new one.")
+    return LocalServer(who.pid, who.address, key)
 
 
 def ensure(folder: Path, environ: Mapping[str, str], *, idle_exit_s: int = IDLE_EXIT_S) -> LocalServer:
@@ -121,10 +127,25 @@ def alone(folder: Path) -> Iterator[None]:
             "Name one that you may write to with ENGRAIN_DATA_DIR.",
         ) from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        deadline = time.monotonic() + START_TIMEOUT_S + STOP_TIMEOUT_S
+        while not _locked(descriptor):
+            if time.monotonic() > deadline:
+                raise CommandFailed(
+                    f"Another command has been starting a server of {folder} for more than a minute.",
+                    "Look for it with `ps`, and end it.",
+                )
+            time.sleep(_PAUSE_S)
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _wait_until_free(folder: Path) -> None:
