@@ -4,18 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import BindParameter, bindparam, func, select
+from sqlalchemy import func, select
 
 from stores.ledger import schema
-from stores.ledger.columns import here
+from stores.ledger.columns import among, here, json_list
 from stores.ledger.encoding import check_keys, to_micros
-from stores.ledger.engine import in_chunks
+from stores.ledger.rows import Values
 from stores.ledger.store import AsJson, Store, Writes
 
 _table = schema.citations
-_ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _there = select(schema.entities.c.id, schema.entities.c.visibility).where(
-    here(schema.entities), schema.entities.c.id.in_(_ids)
+    here(schema.entities), among(schema.entities.c.id)
 )
 
 
@@ -56,18 +55,15 @@ _grouped = (
     .where(here(_table))
     .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
 )
-_counted = _grouped.where(_table.c.record_id.in_(_ids)).subquery()
+_counted = _grouped.where(among(_table.c.record_id)).subquery()
 _some = select(AsJson(*_counted.c)).select_from(_counted)
 
 
 class CitationReads(Store):
     def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
         """Count by record, citing user and visibility key."""
-        return [
-            CitedBy._make(row)
-            for ids in in_chunks(record_ids)
-            for row in self._packed(_some, {"organization": organization_id, "ids": ids})
-        ]
+        values = {"organization": organization_id, "ids": json_list(record_ids)}
+        return [CitedBy._make(row) for row in self._packed(_some, values)]
 
 
 class CitationWrites(Writes):
@@ -79,26 +75,16 @@ class CitationWrites(Writes):
         distinct = list(dict.fromkeys(record_ids))
         readable = {
             row.id: row.visibility
-            for ids in in_chunks(distinct)
-            for row in self._run(_there, self._here | {"ids": ids})
+            for row in self._run(_there, self._here | {"ids": json_list(distinct)})
             if row.visibility in citing.visible
         }
         known = [each for each in distinct if each in readable]
-        counted = {each: readable[each] for each in known if self._cite_once(each, readable[each], citing)}
+        shared: Values = {"user_id": self.actor_id, "session_key": citing.session_key, "surface": citing.surface}
+        shared |= {"organization_id": self.organization_id, "cited_at": to_micros(self.now)}
+        rows = [shared | {"record_id": each, "visibility": readable[each]} for each in known]
+        counted = {row["record_id"]: row["visibility"] for row in rows if self._insert_new(_table, row)}
         return Cited(
             counted,
             tuple(each for each in known if each not in counted),
             tuple(each for each in distinct if each not in readable),
         )
-
-    def _cite_once(self, record_id: str, visibility: str, citing: Citing) -> bool:
-        values = {
-            "organization_id": self.organization_id,
-            "record_id": record_id,
-            "user_id": self.actor_id,
-            "session_key": citing.session_key,
-            "visibility": visibility,
-            "surface": citing.surface,
-            "cited_at": to_micros(self.now),
-        }
-        return self._insert_new(_table, values)

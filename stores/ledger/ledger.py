@@ -10,18 +10,16 @@ from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
 from stores.jobs import JobNotice
 from stores.ledger import schema
-from stores.ledger.accounts import Accounts
-from stores.ledger.api_keys import ApiKeys
+from stores.ledger.accounts import Accounts, Proofs
 from stores.ledger.audit import Audit
+from stores.ledger.credentials import ApiKeys, Grants
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.exporting import ExportReads, SourceImportReads
-from stores.ledger.external_identities import Proofs
 from stores.ledger.feed import FeedReads
-from stores.ledger.grants import Grants
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
-from stores.ledger.jobs import JobListener, Jobs, Leases
+from stores.ledger.jobs import JobListener, Jobs
 from stores.ledger.links import LinkReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Invitations, Members
@@ -29,8 +27,7 @@ from stores.ledger.memories import MemoryReads, PayloadReads
 from stores.ledger.migrating import migrate
 from stores.ledger.notices import CommitListener, Notices
 from stores.ledger.projects import ProjectMembers, Teams
-from stores.ledger.relation_history import EndReads
-from stores.ledger.relations import RelationReads
+from stores.ledger.relations import EndReads, RelationReads
 from stores.ledger.sessions import DeviceLogins, Sessions, Tickets
 from stores.ledger.spaces import Spaces
 from stores.ledger.transaction import Transaction
@@ -70,7 +67,6 @@ class Ledger:
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.source_imports = SourceImportReads(database, clock)
-        self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
         self.api_keys = ApiKeys(database, clock)
         self.invitations = Invitations(database, clock)

@@ -10,10 +10,9 @@ from typing import Any
 from sqlalchemy import BigInteger, BindParameter, Column, Connection, Select, and_, bindparam, func, select
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, here, sound
+from stores.ledger.columns import among, beside, equal_to, here, json_list, sound
 from stores.ledger.encoding import dump_json, from_micros, key_of, to_micros
-from stores.ledger.engine import in_chunks
-from stores.ledger.relations import present
+from stores.ledger.relations import is_present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store, Writes
 from stores.records import Entity, JsonObject
@@ -43,7 +42,7 @@ def _kept_beside(name: str, kind: str) -> Select[Any]:
             _relations.c.target_id == bindparam("subject"),
             _relations.c.name == name,
             _relations.c.provenance == dump_json(BESIDE),
-            present(),
+            is_present,
             _entities.c.type_key == kind,
         )
         .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
@@ -64,7 +63,7 @@ def _between(task: Column[Any], first: Column[Any], names: Collection[str]) -> S
         among(task),
         _relations.c.name.in_(sorted(names)),
         _relations.c.visibility.in_(_visible),
-        present(),
+        is_present,
     )
 
 
@@ -155,10 +154,10 @@ class WorkReads(Store):
         """Return the present dependencies of tasks by visible facts; targets may be hidden."""
         found: dict[str, list[str]] = {}
         values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
-        for ids in in_chunks(task_ids):
-            for statement in _dependencies:
-                for task_id, first_id in self._all(statement, values | {"ids": ids}):
-                    found.setdefault(task_id, []).append(first_id)
+        ids = json_list(task_ids)
+        for statement in _dependencies:
+            for task_id, first_id in self._all(statement, values | {"ids": ids}):
+                found.setdefault(task_id, []).append(first_id)
         return found
 
     def notes_about(
@@ -185,8 +184,8 @@ class WorkReads(Store):
                 found.setdefault(label, {})[status] = count
                 shown_by[label] = min(entity_id, shown_by.get(label, entity_id))
             labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
-            ids = sorted({shown_by[label] for label in labels})
-            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
+            ids = json_list(shown_by[label] for label in labels)
+            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all()
             changed = connection.execute(_changed_since, values | {"since": first}).all()
             completed = list(_completions(connection, organization_id, changed))
         entities = {entity.id: entity for entity in sound(rows, to_entity)}
@@ -202,9 +201,9 @@ class WorkReads(Store):
 def _completions(connection: Connection, organization_id: str, tasks: Sequence[Cells]) -> Iterator[int]:
     over = [task for task in tasks if task.status_key in ("done", "archived")]
     moves: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for ids in in_chunks(task.id for task in over if task.revision > 1):
-        for row in connection.execute(_earlier, {"organization": organization_id, "ids": ids}):
-            moves[row.id].append((_status(row.metadata), row.valid_from))
+    ids = json_list(task.id for task in over if task.revision > 1)
+    for row in connection.execute(_earlier, {"organization": organization_id, "ids": ids}):
+        moves[row.id].append((_status(row.metadata), row.valid_from))
     for task in over:
         completed, before = None, ""
         for status, at in (*moves[task.id], (task.status_key, task.updated_at)):
