@@ -260,12 +260,11 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session, lifetime: timedelta | None = None) -> SignedIn:
-        whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
-        lifetime = lifetime or min(self.tokens.access_lifetime, ends - self.clock())
+        lifetime = lifetime or min(self.tokens.access_lifetime, session.expires_at - self.clock())
         return SignedIn(
             identity=identity,
-            access_token=self.tokens.access(*whose, lifetime, ends),
-            refresh_token=self.tokens.refresh(*whose, session.refresh_id, ends),
+            access_token=self.tokens.access(session, lifetime),
+            refresh_token=self.tokens.refresh(session),
             expires_in=max(0, int(lifetime.total_seconds())),
         )
 

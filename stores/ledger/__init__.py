@@ -4,7 +4,6 @@ from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClien
 from stores.ledger.account_tables import SLUG_LENGTH
 from stores.ledger.accounts import CODEHOST
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
-from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.credentials import TokenPair
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
@@ -15,7 +14,7 @@ from stores.ledger.jobs import JOB_LEASE_S, Jobs
 from stores.ledger.ledger import Ledger
 from stores.ledger.links import HistoryQuery, NamedRelation, Recalled, RelationQuery
 from stores.ledger.listing import EntityQuery, SortKey
-from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
+from stores.ledger.memories import CANDIDATE, CaptureQuery, Cited, CitedBy, Citing, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG, Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, End, MayEnd, RelationDraft, between

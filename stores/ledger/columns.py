@@ -155,6 +155,11 @@ def among(column: sql.ColumnElement[Any], parameter: str = "ids") -> sql.ColumnE
     return _Among(column, sql.bindparam(parameter, type_=sql.Text))
 
 
+def visible(table: sql.FromClause) -> sql.ColumnElement[bool]:
+    """Return the SQL condition: a row with one of the visibility keys in the parameter."""
+    return among(table.c.visibility, "visibility")
+
+
 def beside(one: sql.Column[Any], other: sql.Column[Any]) -> sql.ColumnElement[bool]:
     """Return the SQL condition of a join: equal columns of rows of one organization."""
     return sql.and_(one.table.c.organization_id == other.table.c.organization_id, one == other)

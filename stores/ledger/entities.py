@@ -31,7 +31,8 @@ _of_organization = here(_table)
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
-_unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
+# An expression, so that the primary key is read and no index of times.
+_unchanged_since = _by_ids.where(_table.c.updated_at + 0 <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
     here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, field_names, fields_of, here, json_list, sound
+from stores.ledger.columns import among, beside, field_names, fields_of, here, json_list, sound, visible
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
 from stores.ledger.relations import (
     RELATIONS,
@@ -53,7 +53,55 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 """Provenance keys: who ended or withdrew a fact, and why."""
 
 
-class EndWrites(Writes):
+def relation_entry(
+    relation: Relation, operation: ChangeOperation, fields: JsonObject | None, *, revision: int = 1
+) -> Entry:
+    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})
+
+
+_source, _target = _entities.alias("source"), _entities.alias("target")
+_touches = or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity"))
+_about = select(*RELATIONS.columns).where(_of_organization, _touches, is_present)
+_stated = (
+    select(
+        *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
+        _source.c.visibility.label("of_source"),
+        _target.c.visibility.label("of_target"),
+    )
+    .join(_source, beside(_source.c.id, _table.c.source_id))
+    .join(_target, beside(_target.c.id, _table.c.target_id))
+    .where(_of_organization, _touches, _table.c.provenance.startswith(STATES))
+    .order_by(_table.c.id)
+)
+_show = update(_table).where(_of_organization, among(_table.c.id))
+_unended = _ever_from.where(is_open)
+_unended_to = _unended.where(among(_table.c.target_id, "targets"))
+_edges = select(_table.c.source_id, _table.c.target_id).where(
+    _of_organization,
+    among(_table.c.source_id),
+    _table.c.name == bindparam("name"),
+    visible(_table),
+    is_open,
+    is_lasting,
+    readable_end(_table.c.target_id),
+)
+
+_DRAFTED = field_names(RelationDraft)
+Place = tuple[str, str, str]
+"""Source, name and, for many-valued names, target."""
+
+
+class Recorded(NamedTuple):
+    relation: Relation
+    is_new: bool
+    """False if the same fact was known."""
+    ended: tuple[Relation, ...]
+    """Facts that it replaced, as they are now."""
+    moved: tuple[Relation, ...] = ()
+    """Ended facts whose end moved to its beginning."""
+
+
+class RelationWrites(Writes):
     def relation(self, relation_id: str) -> Relation | None:
         return self._one(_by_ids, self._here | {"ids": json_list([relation_id])}, to_relation)
 
@@ -171,56 +219,6 @@ class EndWrites(Writes):
         }
         self._run(_remember, row)
 
-
-def relation_entry(
-    relation: Relation, operation: ChangeOperation, fields: JsonObject | None, *, revision: int = 1
-) -> Entry:
-    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})
-
-
-_source, _target = _entities.alias("source"), _entities.alias("target")
-_touches = or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity"))
-_about = select(*RELATIONS.columns).where(_of_organization, _touches, is_present)
-_stated = (
-    select(
-        *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
-        _source.c.visibility.label("of_source"),
-        _target.c.visibility.label("of_target"),
-    )
-    .join(_source, beside(_source.c.id, _table.c.source_id))
-    .join(_target, beside(_target.c.id, _table.c.target_id))
-    .where(_of_organization, _touches, _table.c.provenance.startswith(STATES))
-    .order_by(_table.c.id)
-)
-_show = update(_table).where(_of_organization, among(_table.c.id))
-_unended = _ever_from.where(is_open)
-_unended_to = _unended.where(among(_table.c.target_id, "targets"))
-_edges = select(_table.c.source_id, _table.c.target_id).where(
-    _of_organization,
-    among(_table.c.source_id),
-    _table.c.name == bindparam("name"),
-    _table.c.visibility.in_(bindparam("visibility", expanding=True)),
-    is_open,
-    is_lasting,
-    readable_end(_table.c.target_id),
-)
-
-_DRAFTED = field_names(RelationDraft)
-Place = tuple[str, str, str]
-"""Source, name and, for many-valued names, target."""
-
-
-class Recorded(NamedTuple):
-    relation: Relation
-    is_new: bool
-    """False if the same fact was known."""
-    ended: tuple[Relation, ...]
-    """Facts that it replaced, as they are now."""
-    moved: tuple[Relation, ...] = ()
-    """Ended facts whose end moved to its beginning."""
-
-
-class RelationWrites(EndWrites):
     def add_relation(self, draft: RelationDraft) -> Relation:
         """Store a fact, or return the same one (name, ends, visibility, dates)."""
         return self.record_relations([draft])[0].relation
@@ -306,7 +304,7 @@ class RelationWrites(EndWrites):
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
         """Return source and target of visible relations that hold now or later."""
-        values = self._here | {"name": name, "visibility": sorted(visibility), "at": to_micros(self.now)}
+        values = self._here | {"name": name, "visibility": json_list(visibility), "at": to_micros(self.now)}
         found = self._run(_edges, values | {"ids": json_list(source_ids)})
         return [(row.source_id, row.target_id) for row in found]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
@@ -27,7 +27,7 @@ from stores.ledger.memories import MemoryReads, PayloadReads
 from stores.ledger.migrating import migrate
 from stores.ledger.notices import CommitListener, Notices
 from stores.ledger.projects import ProjectMembers, Teams
-from stores.ledger.relations import EndReads, RelationReads
+from stores.ledger.relations import RelationReads
 from stores.ledger.sessions import DeviceLogins, Sessions, Tickets
 from stores.ledger.spaces import Spaces
 from stores.ledger.transaction import Transaction
@@ -40,7 +40,7 @@ class Records(Listing, DocumentReads, WorkReads):
     pass
 
 
-class Relations(RelationReads, LinkReads, EndReads):
+class Relations(RelationReads, LinkReads):
     pass
 
 
@@ -97,7 +97,9 @@ class Ledger:
         try:
             with database.write() as connection:
                 migrate(connection)
-                epoch = _settle_epoch(connection)
+                start = {"name": "epoch", "value": uuid4().hex}
+                connection.execute(insert_or_skip(connection.dialect.name, schema.meta), start)
+                epoch = str(connection.execute(_epoch).scalar_one())
         except BaseException as error:
             database.close()
             if isinstance(error, Unavailable) and database.is_sqlite:
@@ -169,8 +171,3 @@ class Ledger:
             self.api_keys.write_uses()
         self.audit.close()
         self._database.close()
-
-
-def _settle_epoch(connection: Connection) -> str:
-    connection.execute(insert_or_skip(connection.dialect.name, schema.meta), {"name": "epoch", "value": uuid4().hex})
-    return str(connection.execute(_epoch).scalar_one())

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sql
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, here, json_list, listed, sound
+from stores.ledger.columns import among, beside, here, json_list, listed, sound, visible
 from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.listing import EntityQuery, conditions
 from stores.ledger.relations import (
@@ -48,14 +48,7 @@ def _towards(way: Way) -> sql.Select[Any]:
     near, far = (_table.c.source_id, _table.c.target_id)[:: 1 if way == "outgoing" else -1]
     latest = (
         sql.select(_table.c.id)
-        .where(
-            here(_table),
-            near == origin,
-            far != origin,
-            among(_table.c.visibility, "visibility"),
-            is_present,
-            readable_end(far, listed("visibility")),
-        )
+        .where(here(_table), near == origin, far != origin, visible(_table), is_present, readable_end(far))
         .order_by(_table.c.created_at.desc(), _table.c.id)
         .limit(sql.bindparam("limit"))
         .correlate(origins)
@@ -126,7 +119,6 @@ _ends = schema.relation_ends
 _revisions = schema.entity_revisions
 _at = sql.bindparam("at", type_=sql.BigInteger)
 _known = sql.bindparam("known", type_=sql.BigInteger)
-_visible: sql.BindParameter[list[str]] = sql.bindparam("visibility", expanding=True)
 _expired_then, _invalid_then = (
     # Of a relation that was closed later, none.
     sql.case((_ends.c.relation_id.is_not(None), before), (_table.c.expired_at > _known, sql.null()), else_=now)
@@ -200,7 +192,7 @@ class LinkReads(Store):
         values: Values = {
             "organization": organization_id,
             "entity": query.entity_id,
-            "visibility": sorted(query.visibility),
+            "visibility": json_list(query.visibility),
             "limit": query.limit,
             "at": to_micros(now),
             "known": to_micros(query.known_at or now),
@@ -215,7 +207,7 @@ class LinkReads(Store):
         values: Values = {
             "organization": organization_id,
             "entity": query.entity_id,
-            "visibility": sorted(query.visibility),
+            "visibility": json_list(query.visibility),
             "name": query.name,
             "at": to_micros(self._clock()),
         }
@@ -337,10 +329,10 @@ def _selected(source: sql.FromClause, *, is_past: bool) -> sql.Select[Any]:
 
 def _readable(*, is_past: bool) -> Iterator[sql.ColumnElement[bool]]:
     yield here(_table)
-    yield _table.c.visibility.in_(_visible)
+    yield visible(_table)
     for end in (_table.c.source_id, _table.c.target_id):
         yield readable_end(end)
         if is_past:
             then = (_revisions.c.valid_from <= _at, _revisions.c.valid_to > _at)
-            hidden = _revisions.c.visibility.not_in(_visible)
+            hidden = ~visible(_revisions)
             yield ~sql.exists().where(here(_revisions), _revisions.c.id == end, *then, hidden)

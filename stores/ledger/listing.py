@@ -14,7 +14,7 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, Times, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import DAMAGE, KeyText, among, here, json_list, listed
+from stores.ledger.columns import DAMAGE, KeyText, among, here, json_list, visible
 from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
@@ -109,8 +109,8 @@ _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
     here(_relations),
     among(_relations.c.target_id),
     schema.SUPERSEDING,
-    among(_relations.c.visibility, "visibility"),
-    readable_end(_relations.c.source_id, listed("visibility")),
+    visible(_relations),
+    readable_end(_relations.c.source_id),
 )
 _retired_now, _retired_then = _retired_ever.where(is_present), _retired_ever.where(held_then)
 

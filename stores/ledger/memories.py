@@ -1,7 +1,7 @@
-"""Raw memories: the verbatim text is an entity, its capture a row. Their payloads, and what was marked wrong."""
+"""Raw memories: the verbatim text is an entity, its capture a row. Their payloads; citations; words marked wrong."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,9 +9,8 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, liter
 
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.citations import CitationReads, CitationWrites
 from stores.ledger.columns import DAMAGE, RecordTable, Rows, among, beside, damaged, here, json_list, reader, sound
-from stores.ledger.encoding import check_text, fold, key_of
+from stores.ledger.encoding import check_keys, check_text, fold, key_of, to_micros
 from stores.ledger.entities import EntityWrites
 from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
 from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows
@@ -97,7 +96,55 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-class MemoryReads(CitationReads):
+_citations = schema.citations
+
+
+class CitedBy(NamedTuple):
+    record_id: str
+    visibility: str
+    """As it was when the record was cited."""
+    sessions: int
+    """Distinct."""
+    last_us: int
+    """Microseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    visible: frozenset[str]
+    """Keys of everything that the citing user may read."""
+    session_key: str
+    """A record counts once per user and session."""
+    surface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """Outcome of `cite`: each id is in one of the three, in order."""
+
+    counted: Mapping[str, str]
+    """Visibility key of each newly counted record."""
+    replayed: tuple[str, ...]
+    """Cited before in this session."""
+    unknown: tuple[str, ...]
+    """Absent or invisible."""
+
+
+_cited_by = (
+    select(
+        _citations.c.record_id,
+        _citations.c.visibility,
+        func.count().label("sessions"),
+        func.max(_citations.c.cited_at).label("last_us"),
+    )
+    .where(here(_citations), among(_citations.c.record_id))
+    .group_by(_citations.c.record_id, _citations.c.user_id, _citations.c.visibility)
+    .subquery()
+)
+_packed_cited_by = select(AsJson(*_cited_by.c))
+
+
+class MemoryReads(Store):
     """The caller checks permissions where no visibility keys are given."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
@@ -123,8 +170,13 @@ class MemoryReads(CitationReads):
             rows = connection.execute(page.limit(query.limit).offset(query.offset)).all()
         return sound(rows, lambda row: ListedCapture(_to_memory(row), row[-1])), total
 
+    def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
+        """Count by record, citing user and visibility key."""
+        values = {"organization": organization_id, "ids": json_list(record_ids)}
+        return [CitedBy._make(row) for row in self._packed(_packed_cited_by, values)]
 
-class MemoryWrites(CitationWrites):
+
+class MemoryWrites(Writes):
     def __init__(self, writing: Writing, records: EntityWrites) -> None:
         super().__init__(writing)
         self._records = records
@@ -191,6 +243,23 @@ class MemoryWrites(CitationWrites):
         memory = self._present(memory_id)
         capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
         return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
+
+    def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
+        """Count each visible record once per user and session."""
+        check_keys((citing.session_key, citing.surface))
+        distinct = list(dict.fromkeys(record_ids))
+        there = self._records.outlines(distinct).values()
+        readable = {each.id: each.visibility for each in there if each.visibility in citing.visible}
+        known = [each for each in distinct if each in readable]
+        shared: Values = {"user_id": self.actor_id, "session_key": citing.session_key, "surface": citing.surface}
+        shared |= {"organization_id": self.organization_id, "cited_at": to_micros(self.now)}
+        rows = [shared | {"record_id": each, "visibility": readable[each]} for each in known]
+        counted = {row["record_id"]: row["visibility"] for row in rows if self._insert_new(_citations, row)}
+        return Cited(
+            counted,
+            tuple(each for each in known if each not in counted),
+            tuple(each for each in distinct if each not in readable),
+        )
 
     def _present(self, memory_id: str) -> RawMemory:
         memory = self.memory(memory_id)

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sql
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import RecordTable, among, here, json_list, listed, sound
+from stores.ledger.columns import RecordTable, among, here, json_list, listed, sound, visible
 from stores.ledger.encoding import from_micros, optional_instant, to_micros
 from stores.ledger.store import AsJson, Store
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -36,22 +36,6 @@ def believed(known: Moment) -> sql.ColumnElement[bool]:
     """Return the SQL condition for the row of `relation_ends` known at a moment, one per relation at most."""
     of_relation = (_ends.c.organization_id == _table.c.organization_id, _ends.c.relation_id == _table.c.id)
     return sql.and_(*of_relation, _ends.c.known_from <= known, _ends.c.known_to > known)
-
-
-class EndReads(Store):
-    def earlier_ends(
-        self, organization_id: str, relation_ids: Iterable[str], known_at: datetime | None = None
-    ) -> dict[str, list[EarlierEnd]]:
-        """Return the ends known before the present one (or that of a moment), oldest first."""
-        at = to_micros(self._clock() if known_at is None else known_at)
-        found: defaultdict[str, list[EarlierEnd]] = defaultdict(list)
-        values = {"organization": organization_id, "ids": json_list(relation_ids), "known": at}
-        for relation_id, known_from, known_to, invalid_at in self._all(_earlier, values):
-            # The end known at the moment itself is its present one.
-            if known_at is None or known_to <= at:
-                end = EarlierEnd(from_micros(known_from), from_micros(known_to), optional_instant(invalid_at))
-                found[relation_id].append(end)
-        return dict(found)
 
 
 SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
@@ -190,27 +174,24 @@ held_then = sql.and_(
 )
 """True at `at`, as known then."""
 _of_organization = here(_table)
-_visible: sql.BindParameter[list[str]] = sql.bindparam("visibility", expanding=True)
 
 
-def readable_end(end: sql.Column[str], keys: Any = _visible) -> sql.ColumnElement[bool]:  # noqa: ANN401, RUF100  (of an IN)
+def readable_end(end: sql.Column[str]) -> sql.ColumnElement[bool]:
     """Return the SQL condition: the entity at this end has one of the visibility keys."""
-    entities = schema.entities.c
-    return sql.exists().where(
-        entities.organization_id == sql.bindparam("organization"), entities.id == end, entities.visibility.in_(keys)
-    )
+    entities = schema.entities
+    return sql.exists().where(here(entities), entities.c.id == end, visible(entities))
 
 
 _packed_by_ids = sql.select(AsJson(*RELATIONS.columns)).where(_of_organization, among(_table.c.id))
 _ids = sql.select(_table.c.id).where(_of_organization)
 
-_hidden = sql.select(schema.entities.c.id).where(here(schema.entities), ~schema.entities.c.visibility.in_(_visible))
+_hidden = sql.select(schema.entities.c.id).where(here(schema.entities), ~visible(schema.entities))
 # Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
 _relation_counts = (
     sql.select(_table.c.name, sql.func.count())
     .where(
         here(_table),
-        _table.c.visibility.in_(_visible),
+        visible(_table),
         _table.c.source_id.not_in(_hidden),
         _table.c.target_id.not_in(_hidden),
         is_present,
@@ -239,5 +220,19 @@ class RelationReads(Store):
 
     def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
         at = to_micros(self._clock())
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
+        values = {"organization": organization_id, "visibility": json_list(visibility), "at": at}
         return {row[0]: row[1] for row in self._all(_relation_counts, values)}
+
+    def earlier_ends(
+        self, organization_id: str, relation_ids: Iterable[str], known_at: datetime | None = None
+    ) -> dict[str, list[EarlierEnd]]:
+        """Return the ends known before the present one (or that of a moment), oldest first."""
+        at = to_micros(self._clock() if known_at is None else known_at)
+        found: defaultdict[str, list[EarlierEnd]] = defaultdict(list)
+        values = {"organization": organization_id, "ids": json_list(relation_ids), "known": at}
+        for relation_id, known_from, known_to, invalid_at in self._all(_earlier, values):
+            # The end known at the moment itself is its present one.
+            if known_at is None or known_to <= at:
+                end = EarlierEnd(from_micros(known_from), from_micros(known_to), optional_instant(invalid_at))
+                found[relation_id].append(end)
+        return dict(found)

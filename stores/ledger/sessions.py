@@ -204,11 +204,15 @@ class DeviceLogins(AuditedStore):
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
         return self._find(_devices, *self._waiting(user_code_hash))
 
-    def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
-        self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
-
-    def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
-        self._decide(user_code_hash, audit, state="denied")
+    def decide(
+        self, user_code_hash: str, user_id: str, organization_id: str | None, audit: AuditDraft | None = None
+    ) -> None:
+        """Approve a waiting device for an organization; deny it without one."""
+        approved = {"state": "approved", "user_id": user_id, "organization_id": organization_id}
+        values = {"state": "denied"} if organization_id is None else approved
+        with self._audited(audit) as connection, clashing("", "The user or the organization does not exist."):
+            if not _devices.change(connection, values, *self._waiting(user_code_hash)):
+                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")
 
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
@@ -245,8 +249,3 @@ class DeviceLogins(AuditedStore):
     def _waiting(self, user_code_hash: str) -> list[ColumnElement[bool]]:
         waiting = _devices.where(user_code_hash=user_code_hash, state="pending")
         return [*waiting, device_logins.c.expires_at > to_micros(self._clock())]
-
-    def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
-        with self._audited(audit) as connection, clashing("", "The user or the organization does not exist."):
-            if _devices.change(connection, values, *self._waiting(user_code_hash)) == 0:
-                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, or_, select, update
+from sqlalchemy import Column, Connection, Table, delete, select, union, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
@@ -30,29 +30,31 @@ _answers = schema.idempotency_keys
 _records = schema.idempotency_records
 
 
-def _delete_by(table: Any, *columns: str) -> Any:  # noqa: ANN401, RUF100  (a Delete of any table)
-    return delete(table).where(here(table), or_(*(among(table.c[column]) for column in columns)))
+def _delete_by(column: Column[Any]) -> Any:  # noqa: ANN401, RUF100  (a Delete of any table)
+    return delete(column.table).where(here(column.table), among(column))
 
 
-_touching = select(_relations.c.id, _relations.c.name, _relations.c.visibility, _relations.c.expired_at).where(
-    here(_relations), or_(among(_relations.c.source_id), among(_relations.c.target_id))
+# A union reads one index for each end; OR would read the relations of the whole organization.
+_touching = union(
+    *(
+        select(_relations.c.id, _relations.c.name, _relations.c.visibility, _relations.c.expired_at).where(
+            here(_relations), among(end)
+        )
+        for end in (_relations.c.source_id, _relations.c.target_id)
+    )
 )
 _erased = select(_entities.c.id, _entities.c.revision, _entities.c.entity_type, _entities.c.visibility).where(
     here(_entities), among(_entities.c.id)
 )
-_erase_revisions = _delete_by(schema.entity_revisions, "id")
+_erase_revisions = _delete_by(schema.entity_revisions.c.id)
 _deletions = (
     update(schema.raw_memories)
     .where(here(schema.raw_memories), among(schema.raw_memories.c.entity_id))
     .values(entity_id=None),
-    _delete_by(_relations, "source_id", "target_id"),
-    _delete_by(schema.entity_labels, "entity_id"),
+    *map(_delete_by, (_relations.c.source_id, _relations.c.target_id, schema.entity_labels.c.entity_id)),
     _erase_revisions,
-    _delete_by(schema.chunks, "id"),
-    _delete_by(schema.citations, "record_id"),
-    _delete_by(schema.payload_texts, "id"),
-    _delete_by(schema.raw_memories, "id"),
-    _delete_by(_entities, "id"),
+    *map(_delete_by, (schema.chunks.c.id, schema.citations.c.record_id, schema.payload_texts.c.id)),
+    *map(_delete_by, (schema.raw_memories.c.id, _entities.c.id)),
 )
 _forget_answers = (
     update(_answers)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Column, Connection, Select, and_, bindparam, func, select
+from sqlalchemy import BigInteger, Column, Connection, Select, and_, bindparam, func, select
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, here, json_list, sound
+from stores.ledger.columns import among, beside, equal_to, here, json_list, sound, visible
 from stores.ledger.encoding import dump_json, from_micros, key_of, to_micros
 from stores.ledger.relations import is_present
 from stores.ledger.rows import entity_columns, to_entity
@@ -30,7 +30,6 @@ BESIDE: JsonObject = {"from": "work"}
 
 _entities = schema.entities
 _relations = schema.relations
-_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
@@ -52,18 +51,12 @@ def _kept_beside(name: str, kind: str) -> Select[Any]:
 
 _notes = _kept_beside(ABOUT, "note")
 _learnings = _kept_beside(DERIVED_FROM, "episode")
-_readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.c.visibility.in_(_visible)).limit(
-    bindparam("limit")
-)
+_readable_notes = _notes.where(visible(_relations), visible(_entities)).limit(bindparam("limit"))
 
 
 def _between(task: Column[Any], first: Column[Any], names: Collection[str]) -> Select[Any]:
     return select(task, first).where(
-        here(_relations),
-        among(task),
-        _relations.c.name.in_(sorted(names)),
-        _relations.c.visibility.in_(_visible),
-        is_present,
+        here(_relations), among(task), _relations.c.name.in_(sorted(names)), visible(_relations), is_present
     )
 
 
@@ -95,12 +88,7 @@ _table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
 
-_tasks = and_(
-    here(_table),
-    _table.c.project_id == bindparam("project"),
-    _table.c.type_key == "task",
-    _table.c.visibility.in_(_visible),
-)
+_tasks = and_(here(_table), _table.c.project_id == bindparam("project"), _table.c.type_key == "task", visible(_table))
 _open_tasks = and_(_tasks, _table.c.status_key != "archived")
 _changed_since = select(
     *(_table.c[name] for name in ("id", "revision", "status_key", "created_at", "updated_at"))
@@ -153,7 +141,7 @@ class WorkReads(Store):
     ) -> dict[str, list[str]]:
         """Return the present dependencies of tasks by visible facts; targets may be hidden."""
         found: dict[str, list[str]] = {}
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
+        values = {"organization": organization_id, "visibility": json_list(visibility), "at": to_micros(self._clock())}
         ids = json_list(task_ids)
         for statement in _dependencies:
             for task_id, first_id in self._all(statement, values | {"ids": ids}):
@@ -164,14 +152,14 @@ class WorkReads(Store):
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
-        rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
+        rows = self._all(_readable_notes, values | {"visibility": json_list(visibility), "limit": limit})
         return sound(rows, to_entity)
 
     def task_tally(
         self, organization_id: str, project_id: str, visibility: frozenset[str], *, since: datetime
     ) -> TaskTally:
         """Count the tasks of a project, and list its creations and completions since a time, in one snapshot."""
-        values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
+        values = {"organization": organization_id, "project": project_id, "visibility": json_list(visibility)}
         by_status, by_priority = Counter[str](), Counter[str]()
         found: dict[str, dict[str, int]] = {}
         shown_by: dict[str, str] = {}
