@@ -192,8 +192,7 @@ class Accounts:
 
     @property
     def grants(self) -> ClientGrants:
-        tokens = self.tokens
-        return ClientGrants(self.ledger, tokens.secret, self.clock, tokens.access_lifetime, tokens.refresh_lifetime)
+        return ClientGrants(self.ledger, self.tokens)
 
     @property
     def clients(self) -> ClientRegistry:
@@ -223,7 +222,7 @@ class Accounts:
         if principal.grant_id is not None:
             return None
         if principal.key_id is not None:
-            return self.keys.renewed(principal.organization_id, principal.user_id, principal.key_id)
+            return self.keys.renewed(principal.organization_id, principal.key_id)
         found = self.ledger.people.caller(principal.user_id, principal.organization_id, principal.session_id)
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
@@ -240,7 +239,7 @@ class Accounts:
 
     def member(self, user_id: str, organization_id: str) -> Principal | None:
         """Return a user as a member of an organization, with the rights of no session or key; None for others."""
-        found = self.ledger.people.caller(user_id, organization_id, None)
+        found = self.ledger.people.caller(user_id, organization_id)
         return None if found is None else replace(principal_of(*found), has_public_scope=self.public_scope)
 
     def new_session(
@@ -261,12 +260,11 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session, lifetime: timedelta | None = None) -> SignedIn:
-        whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
-        lifetime = lifetime or min(self.tokens.access_lifetime, ends - self.clock())
+        lifetime = lifetime or min(self.tokens.access_lifetime, session.expires_at - self.clock())
         return SignedIn(
             identity=identity,
-            access_token=self.tokens.access(*whose, lifetime, ends),
-            refresh_token=self.tokens.refresh(*whose, session.refresh_id, ends),
+            access_token=self.tokens.access(session, lifetime),
+            refresh_token=self.tokens.refresh(session),
             expires_in=max(0, int(lifetime.total_seconds())),
         )
 

@@ -10,12 +10,12 @@ from datetime import datetime, timedelta
 from typing import get_args
 
 from auth.one_time import keyed_hash
-from auth.policy import narrowed_to, principal_of
-from auth.principal import Principal, Scope, narrowed_to_spaces
+from auth.policy import principal_of
+from auth.principal import Principal, Scope, narrowed_to, narrowed_to_spaces
 from stores.errors import AuthenticationRequired
 from stores.jobs import Job
 from stores.ledger import AuditDraft, Ledger
-from stores.records import ApiKey, Identity
+from stores.records import ApiKey
 
 PREFIX_LENGTH = 16
 
@@ -64,29 +64,29 @@ class Keys:
     def authenticate(self, text: str) -> tuple[Principal, float]:
         """Return the caller of a key, and the expiry of its rights in seconds since 1970."""
         found = self.ledger.api_keys.find(text[:PREFIX_LENGTH]) if _KEY.fullmatch(text) else None
+        key, key_hash = found or (None, "")
         # Compared even without a key, so that the time tells nothing.
-        holds = hmac.compare_digest(self._hash(text), found.key_hash if found is not None else "")
-        if found is None or not holds:
+        holds = hmac.compare_digest(self._hash(text), key_hash)
+        principal = self._principal(key) if key is not None and holds else None
+        if key is None or principal is None:
             raise AuthenticationRequired(
                 "The API key is not valid.", remediation="Make a new key with POST /api/auth/api-keys."
             )
-        principal = self._principal(found.identity, found.key)
-        ends = [each.timestamp() for each in (found.key.expires_at, principal.until) if each is not None]
+        ends = [each.timestamp() for each in (key.expires_at, principal.until) if each is not None]
         return principal, min(ends, default=float("inf"))
 
-    def renewed(self, organization_id: str, user_id: str, key_id: str) -> Principal | None:
+    def renewed(self, organization_id: str, key_id: str) -> Principal | None:
         """Return the caller of a key with its present rights, or None if the key has ended."""
         key = self.ledger.api_keys.key(organization_id, key_id)
-        identity = self.ledger.people.identity(user_id, organization_id, None)
-        if key is None or identity is None or key.revoked_at is not None:
+        if key is None or key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= self.clock()):
             return None
-        if key.expires_at is not None and key.expires_at <= self.clock():
-            return None
-        return self._principal(identity, key)
+        return self._principal(key)
 
-    def _principal(self, identity: Identity, key: ApiKey) -> Principal:
-        access = self.ledger.people.access(identity.user.id, identity.organization.id)
-        held = replace(principal_of(identity, access), scopes=_SCOPES.intersection(key.scopes), key_id=key.id)
+    def _principal(self, key: ApiKey) -> Principal | None:
+        caller = self.ledger.people.caller(key.user_id, key.organization_id)
+        if caller is None:
+            return None
+        held = replace(principal_of(*caller), scopes=_SCOPES.intersection(key.scopes), key_id=key.id)
         if key.project_ids:
             held = narrowed_to(held, key.project_ids)
         if key.memory_space_ids:
@@ -100,8 +100,8 @@ class Keys:
 def present_rights(ledger: Ledger, clock: Callable[[], datetime], job: Job, grant_id: object) -> Principal | None:
     """Return who asked for deferred work; None if the member has left, or the key or grant has ended. Blocks."""
     if job.api_key_id is not None:
-        return Keys(ledger, "", clock).renewed(job.organization_id, job.actor_id, job.api_key_id)
-    found = ledger.people.caller(job.actor_id, job.organization_id, None)
+        return Keys(ledger, "", clock).renewed(job.organization_id, job.api_key_id)
+    found = ledger.people.caller(job.actor_id, job.organization_id)
     is_over = grant_id is not None and all(each.id != grant_id for each in ledger.grants.of_user(job.actor_id))
     return None if found is None or is_over else principal_of(*found)
 

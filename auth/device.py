@@ -55,11 +55,7 @@ def decide_login(
     accounts: Accounts, caller: Principal, user_code: str, organization_id: str | None, audit: AuditDraft
 ) -> None:
     """Approve a login for an organization; deny it without one."""
-    logins, hashed = accounts.ledger.device_logins, _hash(accounts, user_code)
-    if organization_id is None:
-        logins.deny(hashed, audit)
-    else:
-        logins.approve(hashed, caller.user_id, organization_id, audit)
+    accounts.ledger.device_logins.decide(_hash(accounts, user_code), caller.user_id, organization_id, audit)
 
 
 def redeem_code(

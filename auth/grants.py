@@ -17,6 +17,7 @@ from auth.one_time import new_token, token_hash
 from auth.origin import NOWHERE, Origin
 from auth.policy import principal_of
 from auth.principal import Principal, Scope
+from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, InvalidRequest
 from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
 from stores.records import JsonObject
@@ -224,14 +225,11 @@ class ClientGrants:
     """Grants of all MCP clients. Every method blocks."""
 
     ledger: Ledger
-    secret: str
-    clock: Callable[[], datetime]
-    access_lifetime: timedelta
-    refresh_lifetime: timedelta
+    tokens: Tokens
 
     def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
         code = _CODE + secrets.token_urlsafe(32)
-        expires_at = self.clock() + CODE_LIFETIME
+        expires_at = self.tokens.clock() + CODE_LIFETIME
         asked_for = {name: value for name, value in asdict(asked).items() if name != "state"}
         allowed = AuthorizationCode(
             user_id=user_id, organization_id=organization_id, scopes=(SCOPE,), expires_at=expires_at, **asked_for
@@ -282,18 +280,17 @@ class ClientGrants:
 
     def authenticate(self, token: str) -> tuple[Principal, float]:
         """Return the caller of a token, and its expiry in seconds since 1970."""
-        found = self.ledger.grants.identity(token_hash(token))
-        if found is None:
+        found = self.ledger.grants.granted(token_hash(token))
+        caller = found and self.ledger.people.caller(found.grant.user_id, found.grant.organization_id)
+        if not found or not caller:
             raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")
-        identity, grant = found.identity, found.grant
-        access = self.ledger.people.access(identity.user.id, identity.organization.id)
         principal = replace(
-            principal_of(identity, access),
+            principal_of(*caller),
             scopes=frozenset({SCOPE}) if SCOPE in found.scopes else frozenset(),
-            grant_id=grant.id,
-            audience=grant.resource or "",
+            grant_id=found.grant.id,
+            audience=found.grant.resource or "",
         )
-        ends = [found.expires_at, grant.expires_at, *([] if principal.until is None else [principal.until])]
+        ends = [found.expires_at, found.grant.expires_at, *([] if principal.until is None else [principal.until])]
         return principal, min(ends).timestamp()
 
     def _require_member(self, user_id: str, organization_id: str) -> None:
@@ -304,23 +301,24 @@ class ClientGrants:
         self, client: OAuthClient, allowed_at: datetime | None = None, predecessor: str | None = None
     ) -> tuple[TokenPair, tuple[str, str]]:
         access, refresh = (kind + self._random(kind, predecessor) for kind in (_ACCESS, _REFRESH))
-        now = self.clock()
-        until = now + (self.refresh_lifetime if client.refreshes else self.access_lifetime)
+        now, lifetime = self.tokens.clock(), self.tokens.access_lifetime
+        until = now + (self.tokens.refresh_lifetime if client.refreshes else lifetime)
         until = min(until, (allowed_at or now) + GRANT_LIFETIME)
-        pair = TokenPair(token_hash(access), now + self.access_lifetime, token_hash(refresh), until, (SCOPE,))
+        pair = TokenPair(token_hash(access), now + lifetime, token_hash(refresh), until, (SCOPE,))
         return pair, (access, refresh)
 
     def _random(self, kind: str, predecessor: str | None) -> str:
         if predecessor is None:
             return secrets.token_urlsafe(32)
         # Only hashes are stored: a successor that can be told again is derived.
-        return _base64(hmac.digest(self.secret.encode(), f"{kind}{predecessor}".encode(), "sha256"))
+        return _base64(hmac.digest(self.tokens.secret.encode(), f"{kind}{predecessor}".encode(), "sha256"))
 
     def _issued(self, client: OAuthClient, grant: Grant | str, texts: tuple[str, str]) -> Issued:
         if isinstance(grant, str):
             raise OAuthRefused(_INVALID, "It was used before, has expired, or was revoked.")
         access, refresh = texts
-        return Issued(access, refresh if client.refreshes else None, int(self.access_lifetime.total_seconds()), grant)
+        lifetime_s = int(self.tokens.access_lifetime.total_seconds())
+        return Issued(access, refresh if client.refreshes else None, lifetime_s, grant)
 
 
 def required(given: Form, name: str) -> str:

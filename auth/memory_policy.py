@@ -34,8 +34,7 @@ from auth.visibility import (
 )
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import ORGANIZATION, Entity
-from stores.space_access import LETTING_IN
-from stores.spaces import MemorySpace
+from stores.spaces import LETTING_IN, MemorySpace
 
 KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "project": members_key,

@@ -1,7 +1,7 @@
 """Read and write rights of records, by visibility keys and memory scopes."""
 
-from collections.abc import Callable, Collection, Mapping, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from pydantic import JsonValue
@@ -20,7 +20,7 @@ from auth.visibility import (
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Outline
 from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
-from stores.space_access import LETTING_IN, NO_SPACES
+from stores.spaces import LETTING_IN, NO_SPACES
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
@@ -99,21 +99,6 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
         project.project_id: "project_viewer" for project in access.projects if project.visibility == "org"
     }
     return roles | dict(access.roles)
-
-
-def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal:
-    """Restrict a caller to some of its projects, without its private records."""
-    roles = {project: role for project, role in principal.project_roles.items() if project in project_ids}
-    keys = {key(project) for project in roles for key in (project_key, members_key)}
-    return replace(
-        principal,
-        visible=principal.visible & keys,
-        memories=principal.memories & {memory_key(key) for key in keys},
-        memories_written=frozenset(),
-        switched_off=principal.switched_off & {memory_key(key) for key in keys},
-        project_roles=roles,
-        is_narrowed=True,
-    )
 
 
 def require_whole(principal: Principal, what: str) -> None:

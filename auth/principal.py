@@ -1,14 +1,13 @@
 """The caller of an operation, for policy checks, and what memory spaces change of its keys."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
 from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, queue_key, space_key, team_key
 from stores.records import ORGANIZATION, PROJECT_ROLES, Organization, ProjectRole, Role, User
-from stores.space_access import LETTING_IN, SpaceAccess, SpacePlace
-from stores.spaces import MemorySpace
+from stores.spaces import LETTING_IN, MemorySpace, SpaceAccess, SpacePlace
 
 Scope = Literal["mcp", "api:read", "api:write"]
 SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
@@ -121,7 +120,7 @@ def _entity_keys(place: SpacePlace) -> frozenset[str]:
 
 
 def place_of(space: MemorySpace) -> SpacePlace:
-    return space.memory_scope, space.scope_key or ""
+    return space.memory_scope, space.scope_key
 
 
 def reaches(principal: Principal, space: MemorySpace) -> bool:
@@ -130,19 +129,33 @@ def reaches(principal: Principal, space: MemorySpace) -> bool:
     return space.state == "active" and bool(found)
 
 
+def narrowed_to(principal: Principal, project_ids: Iterable[str]) -> Principal:
+    """Restrict a caller to some of its projects, without its private records."""
+    projects = principal.project_roles.keys() & set(project_ids)
+    entities = {key(project) for project in projects for key in (project_key, members_key)}
+    memories = {memory_key(key) for key in entities}
+    return _narrowed(principal, projects, entities, memories, memories)
+
+
 def narrowed_to_spaces(principal: Principal, spaces: Iterable[MemorySpace]) -> Principal:
     """Restrict a caller to the records and memories of some spaces; a project's space has its readable records."""
     named = list(spaces)
     places = [place_of(space) for space in named if reaches(principal, space)]
-    entities = frozenset(key for place in places for key in _entity_keys(place))
-    memories = frozenset(key for place in places for key in memory_keys(place))
-    projects = {key for scope, key in places if scope == "project"}
+    entities = {key for place in places for key in _entity_keys(place)}
+    memories = {key for place in places for key in memory_keys(place)}
+    off = {key for space in named for key in memory_keys(place_of(space))}
+    return _narrowed(principal, {key for scope, key in places if scope == "project"}, entities, memories, off)
+
+
+def _narrowed(
+    principal: Principal, projects: Set[str], entities: Set[str], memories: Set[str], off: Set[str]
+) -> Principal:
     return replace(
         principal,
         visible=principal.visible & entities,
         memories=principal.memories & memories,
         memories_written=principal.memories_written & memories,
-        switched_off=principal.switched_off & {key for space in named for key in memory_keys(place_of(space))},
+        switched_off=principal.switched_off & off,
         project_roles={key: role for key, role in principal.project_roles.items() if key in projects},
         is_narrowed=True,
     )

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from stores.errors import AuthenticationRequired
+from stores.records import Session
 
 TokenType = Literal["access", "refresh"]
 _REQUIRED: dict[TokenType, list[str]] = {
@@ -38,22 +39,11 @@ class Tokens:
     def load() -> None:
         import jwt  # noqa: F401, PLC0415 - see below
 
-    def access(
-        self,
-        user_id: str,
-        organization_id: str,
-        session_id: str,
-        lifetime: timedelta | None = None,
-        until: datetime | None = None,
-    ) -> str:
-        claims = {"typ": "access", "sub": user_id, "org": organization_id, "sid": session_id}
-        return self._sign(claims, lifetime or self.access_lifetime, until)
+    def access(self, session: Session, lifetime: timedelta | None = None) -> str:
+        return self._sign(session, {"typ": "access"}, lifetime or self.access_lifetime)
 
-    def refresh(
-        self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
-    ) -> str:
-        claims = {"typ": "refresh", "sub": user_id, "org": organization_id, "sid": session_id, "jti": token_id}
-        return self._sign(claims, self.refresh_lifetime, until)
+    def refresh(self, session: Session) -> str:
+        return self._sign(session, {"typ": "refresh", "jti": session.refresh_id}, self.refresh_lifetime)
 
     def seconds_left(self, token: str) -> int:
         """Return the seconds until expiry, without checking the signature."""
@@ -62,13 +52,14 @@ class Tokens:
         ends = jwt.decode(token, options={"verify_signature": False})["exp"]
         return max(0, int(ends) - int(self.clock().timestamp()))
 
-    def _sign(self, claims: dict[str, str], lifetime: timedelta, until: datetime | None) -> str:
+    def _sign(self, session: Session, claims: dict[str, str], lifetime: timedelta) -> str:
         import jwt  # noqa: PLC0415 - it brings in cryptography, which takes longer than opening a ledger
 
         now = self.clock()
-        ends = min(now + lifetime, until or now + lifetime)
+        ends = min(now + lifetime, session.expires_at)
+        whose = {"sub": session.user_id, "org": session.organization_id, "sid": session.id}
         times = {"iat": int(now.timestamp()), "exp": int(ends.timestamp())}
-        return jwt.encode({**claims, **times}, self.secret, algorithm=self.algorithm)
+        return jwt.encode({**claims, **whose, **times}, self.secret, algorithm=self.algorithm)
 
     def read(self, token: str, kind: TokenType) -> Claims:
         import jwt  # noqa: PLC0415 - as above

@@ -5,12 +5,13 @@ A kill loses the last seconds, and a full queue drops rows. Times in the file ar
 
 import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from queue import Full, Queue
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import structlog
@@ -18,7 +19,6 @@ import structlog
 from stores.clock import Clock
 from stores.errors import EngrainError, Unavailable
 from stores.ledger import Ledger
-from stores.ledger.engine import in_chunks
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 DELAY_S = 3.0
 """The first requests have the processor."""
 GATHER_S = 1.0
-MOST_QUEUED = 50_000
-"""Rows, a few megabytes; further ones are dropped and counted."""
+MOST_QUEUED = 5_000
+"""Answers, a few megabytes; further ones are dropped and counted."""
 PRUNE_EVERY_S = 3600.0
 RETRY_S = 30.0
 FLUSH_S = 3.0
@@ -108,12 +108,10 @@ class Exposures:
         self._path = path
         self._clock = clock
         self._keep = keep
-        self._most = most
         self._delay_s = delay_s
-        self._lock = threading.Lock()
-        """Held briefly: reads wait for it."""
-        self._queue: deque[Exposure] = deque()
-        self._queued = 0
+        self._queue: Queue[Exposure] = Queue(most)
+        self._taken: list[Exposure] = []
+        """From the queue, until they are written."""
         self.written = 0
         self.dropped = 0
         self._pruned_at = -PRUNE_EVERY_S
@@ -143,34 +141,24 @@ class Exposures:
 
     def put(self, exposure: Exposure) -> bool:
         """Queue without waiting for the disk; False if it was dropped."""
-        count = len(exposure.records)
-        with self._lock:
-            if self._queued + count > self._most:
-                if not self.dropped:
-                    log.warning("exposures_dropped", queued=self._queued)
-                self.dropped += count
-                return False
-            self._queue.append(exposure)
-            self._queued += count
+        try:
+            self._queue.put_nowait(exposure)
+        except Full:
+            if not self.dropped:
+                log.warning("exposures_dropped", queued=self._queue.qsize())
+            self.dropped += len(exposure.records)
+            return False
         self._signal.set()
         return True
 
     def flush(self) -> None:
         """Write the queue. Blocks. Unavailable if the file cannot be used; the rows stay queued."""
         with self._writing:
-            with self._lock:
-                taken, self._queue = list(self._queue), deque()
-            if not taken:
-                return
-            try:
-                rows = self._rows(taken)
+            self._taken = self._taken or [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+            if self._taken:
+                rows = self._rows(self._taken)
                 self._use(lambda connection: _append(connection, rows))
-            except BaseException:
-                with self._lock:
-                    self._queue.extendleft(reversed(taken))
-                raise
-            with self._lock:
-                self._queued -= sum(len(each.records) for each in taken)
+                self._taken = []
                 self.written += len(rows)
 
     def prune(self) -> None:
@@ -197,8 +185,7 @@ class Exposures:
             connection.execute(_OF_RECORDS, [each, sorted(records - self._present(each, records))])
 
     def _present(self, organization_id: str, record_ids: Iterable[str]) -> Set[str]:
-        read, nobody = self._ledger.records.statuses, frozenset[str]()
-        return {each for ids in in_chunks(record_ids) for each in read(organization_id, ids, visibility=nobody)}
+        return self._ledger.records.statuses(organization_id, record_ids, visibility=frozenset()).keys()
 
     def _use(self, action: Callable[["DuckDBPyConnection"], None]) -> None:
         import duckdb  # noqa: PLC0415 - takes a quarter of a second, and a start has other things to do

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from pydantic import JsonValue
 
 from stores.indexed_text import indexed_parts
-from stores.space_access import NO_SPACES, SpaceAccess
+from stores.spaces import NO_SPACES, SpaceAccess
 
 JsonObject = dict[str, JsonValue]
 

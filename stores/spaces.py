@@ -1,10 +1,11 @@
-"""Value types of memory spaces."""
+"""Memory spaces, and rights through them."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from stores.records import JsonObject
+from pydantic import JsonValue
 
 SpaceState = Literal["active", "disabled"]
 
@@ -16,13 +17,13 @@ class MemorySpace:
     organization_id: str
     id: str
     memory_scope: str
-    scope_key: str | None
-    """None for the organization's, and for the public."""
+    scope_key: str
+    """Empty for the organization's, and for the public."""
     name: str
     description: str | None
     state: SpaceState
     disabled_reason: str | None
-    metadata: JsonObject
+    metadata: dict[str, JsonValue]
     created_by_user_id: str
     created_at: datetime
     updated_at: datetime
@@ -54,11 +55,42 @@ class MemberDraft:
     expires_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SpaceChange:
-    """None keeps a field, metadata is merged key by key."""
+SpacePlace = tuple[str, str]
+"""Memory scope and its key; an empty one for the organization's."""
 
-    name: str | None = None
-    description: str | None = None
-    state: SpaceState | None = None
-    metadata: JsonObject = field(default_factory=dict)
+LETTING_IN = ("shared", "delegated")
+"""Scopes whose memories are for the members of their space alone."""
+WRITING_ROLES = frozenset({"writer", "maintainer", "owner"})
+READING_ROLES = frozenset({"reader"}) | WRITING_ROLES
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceGrant:
+    place: SpacePlace
+    writes: bool
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceAccess:
+    granted: tuple[SpaceGrant, ...] = ()
+    """Grants of active spaces, until the membership expires."""
+    disabled: frozenset[SpacePlace] = frozenset()
+    """Closed spaces that concern the user."""
+
+    @property
+    def until(self) -> datetime | None:
+        """Time when the next membership expires."""
+        return min((each.expires_at for each in self.granted if each.expires_at is not None), default=None)
+
+
+NO_SPACES = SpaceAccess()
+
+
+def may_read_by(role: str, permissions: Collection[str]) -> bool:
+    """Return whether a member reads; an unknown role grants nothing."""
+    return role in READING_ROLES or bool({"read", "write"}.intersection(permissions))
+
+
+def may_write_by(role: str, permissions: Collection[str]) -> bool:
+    return role in WRITING_ROLES or "write" in permissions

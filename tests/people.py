@@ -132,7 +132,4 @@ def _session_in(app: App, signed: SignedIn, organization_id: str) -> SignedIn:
     identity = app.ledger.people.identity(user_id, organization_id, session.id)
     assert identity is not None
     tokens = app.accounts.tokens
-    return SignedIn(
-        identity, tokens.access(user_id, organization_id, session.id),
-        tokens.refresh(user_id, organization_id, session.id, session.refresh_id), 3600,
-    )  # fmt: skip
+    return SignedIn(identity, tokens.access(session), tokens.refresh(session), 3600)

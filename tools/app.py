@@ -69,7 +69,7 @@ class Stores:
     token_encoder: LateEncoder | None
     embedding_workers: Workers
     process_id: str
-    """Id of the data folder in claims and leases; the next process releases them."""
+    """Id of the data folder in claims and jobs; the next process releases them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,6 @@ def open_stores(
         stack.callback(ledger.close)
         process_id = _kept(folder.path / "instance", lambda: uuid.uuid4().hex)
         ledger.idempotency.release_dead_claims(process_id)
-        ledger.leases.release_holder(process_id)
         ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
         stack.callback(workers.close)

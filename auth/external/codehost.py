@@ -7,7 +7,7 @@ from auth.external.attempts import Attempt
 from auth.external.outbound import Exchange, bearer_of, exchange_with
 from auth.external.vouched import Vouched, address_of, avatar_of, name_of
 from stores.errors import AuthenticationRequired, Forbidden
-from stores.ledger.external_identities import CODEHOST
+from stores.ledger import CODEHOST
 
 SCOPES = "read:user user:email"
 _LARGEST_ID = 2**63 - 1

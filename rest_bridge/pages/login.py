@@ -40,7 +40,7 @@ from stores.errors import (
     RateLimited,
     ValidationFailed,
 )
-from stores.ledger.external_identities import CODEHOST
+from stores.ledger import CODEHOST
 from stores.records import JsonObject
 from tools.app import App
 from tools.people.device import PAGE

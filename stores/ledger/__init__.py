@@ -2,25 +2,22 @@
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
 from stores.ledger.account_tables import SLUG_LENGTH
+from stores.ledger.accounts import CODEHOST
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
-from stores.ledger.citations import Cited, CitedBy, Citing
+from stores.ledger.credentials import TokenPair
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
-from stores.ledger.ending import ENDED, WITHDRAWN
-from stores.ledger.facts import Recorded
+from stores.ledger.facts import ENDED, WITHDRAWN, Recorded
 from stores.ledger.feed import Snapshot
-from stores.ledger.filters import EntityQuery, SortKey
-from stores.ledger.grants import TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.jobs import JOB_LEASE_S, Jobs
 from stores.ledger.ledger import Ledger
 from stores.ledger.links import HistoryQuery, NamedRelation, Recalled, RelationQuery
-from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
-from stores.ledger.organizations import PERSONAL_SLUG
-from stores.ledger.permits import Permit
+from stores.ledger.listing import EntityQuery, SortKey
+from stores.ledger.memories import CANDIDATE, CaptureQuery, Cited, CitedBy, Citing, ListedCapture, content_hash
+from stores.ledger.organizations import PERSONAL_SLUG, Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relation_history import End, MayEnd
-from stores.ledger.relations import SUPERSEDES, RelationDraft, between
+from stores.ledger.relations import SUPERSEDES, End, MayEnd, RelationDraft, between
 from stores.ledger.row_cache import RecordStatus
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import DeviceRefusal

@@ -3,18 +3,14 @@
 import re
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, UniqueConstraint
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Select, Table, UniqueConstraint, select
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
 from stores.errors import ValidationFailed
-from stores.ledger.columns import KeyText, RecordTable, key, keys, number, of_organization, of_user, refers, table
+from stores.ledger.columns import KeyText, RecordTable, Rows, key, keys, number, of_organization, of_user, refers, table
 from stores.ledger.encoding import address_key
 from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, Session, Team, User
 from stores.spaces import MemorySpace, SpaceMember
-
-
-def _organization() -> Column[str]:
-    return Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True)
 
 
 def _of_client() -> Column[str]:
@@ -77,7 +73,7 @@ project_members = table(
 )
 """Granted project roles. The creator owns a project without a row."""
 
-teams = table("teams", _organization(), UniqueConstraint("organization_id", "slug"), of=Team)
+teams = table("teams", of_organization(primary_key=True), UniqueConstraint("organization_id", "slug"), of=Team)
 
 team_members = table(
     "team_members",
@@ -100,8 +96,7 @@ team_projects = table(
 
 memory_spaces = table(
     "memory_spaces",
-    _organization(),
-    key("scope_key"),
+    of_organization(primary_key=True),
     UniqueConstraint("organization_id", "memory_scope", "scope_key"),
     of=MemorySpace,
 )
@@ -164,18 +159,10 @@ audit_entries = table(
     "audit_entries",
     *keys("organization_id"),
     number("position", primary_key=True),
-    key("id"),
-    key("actor_id", nullable=True),
-    key("action"),
-    key("family"),
-    key("resource", nullable=True),
-    key("memory_scope", nullable=True),
-    key("project_id", nullable=True),
-    Column("allowed", Boolean, nullable=True),
-    key("details"),
-    key("request"),
     number("created_at"),
-    key("hash"),
+    *map(key, ("id", "action", "family", "hash", "details", "request")),
+    *(key(name, nullable=True) for name in ("actor_id", "resource", "memory_scope", "project_id")),
+    Column("allowed", Boolean, nullable=True),
     *(
         Index(f"ix_audit_entries_{name}", "organization_id", name, "position")
         for name in ("created_at", "actor_id", "action", "family", "project_id", "memory_scope", "allowed")
@@ -194,12 +181,12 @@ audit_subjects = table(
 audit_heads = table("audit_heads", *keys("organization_id"), number("position"), key("hash"))
 """Length and last hash of each log."""
 
+MEMBERSHIPS, PASSWORD_RESETS = Rows(memberships), Rows(password_resets)
 USERS = RecordTable(users, User, "created_at", "id")
 ORGANIZATIONS = RecordTable(organizations, Organization, "id")
 SESSIONS = RecordTable(sessions, Session, "-created_at", "id")
 NO_FEED = {"seq": 0, "batch": ""}
 """Columns of an organization with an empty feed."""
-USER_WIDTH, ORGANIZATION_WIDTH = len(USERS.columns), len(ORGANIZATIONS.columns)
 
 SLUG_LENGTH = 64
 _SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -212,6 +199,12 @@ def check_slug(slug: str) -> None:
             f"A slug has 1 to {SLUG_LENGTH} lower-case letters, digits and single hyphens between them.",
             details={"field": "body.slug", "expected": "slug"},
         )
+
+
+def with_people(grants: Table, role: Column[Any]) -> Select[Any]:
+    """Select users with what a table grants them: `USERS.columns`, role, time; the oldest grant first."""
+    found = select(*USERS.columns, role, grants.c.created_at).join(grants, grants.c.user_id == users.c.id)
+    return found.order_by(grants.c.created_at, grants.c.user_id)
 
 
 def user_values(user: User) -> dict[str, Any]:

@@ -1,32 +1,50 @@
-"""User accounts: profiles, passwords, and deletion with the personal organization."""
+"""User accounts: profiles, passwords, deletion, and proofs of an address, which take over what was never verified."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from stores.errors import Conflict, NotFound
-from stores.ledger import schema
-from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, USERS, password_resets, user_values
-from stores.ledger.audit import AuditDraft
+from stores.errors import Conflict, InvalidRequest, NotFound
+from stores.ledger.account_tables import (
+    MEMBERSHIPS,
+    NO_FEED,
+    ORGANIZATIONS,
+    PASSWORD_RESETS,
+    USERS,
+    api_keys,
+    external_identities,
+    invitations,
+    memberships,
+    organizations,
+    password_resets,
+    user_values,
+    users,
+)
+from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
+from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
-from stores.ledger.external_identities import insert_link
-from stores.ledger.members import is_home, is_last
-from stores.ledger.organizations import Organizations, close_organization, lock_organization
-from stores.ledger.permits import revoke_unvouched
-from stores.ledger.sessions import replace_password
+from stores.ledger.members import end_membership, is_home, is_last
+from stores.ledger.organizations import (
+    Organizations,
+    close_organization,
+    lock_organization,
+    revoke_open,
+    revoke_unvouched,
+)
+from stores.ledger.schema import meta
+from stores.ledger.sessions import end_sign_ins, replace_password, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
 
-_users = schema.users
-
 # Locked to create or delete an account: two first users must not both see an empty ledger.
-lock_accounts = select(schema.meta.c.value).where(schema.meta.c.name == "epoch").with_for_update()
-_some_user = select(_users.c.id).limit(1)
-_other_admin = select(_users.c.id).where(_users.c.is_admin, _users.c.id != bindparam("user")).limit(1)
-_other_user = select(_users.c.id).where(_users.c.id != bindparam("user")).limit(1)
+lock_accounts = select(meta.c.value).where(meta.c.name == "epoch").with_for_update()
+_some_user = select(users.c.id).limit(1)
+_other_admin = select(users.c.id).where(users.c.is_admin, users.c.id != bindparam("user")).limit(1)
+_other_user = select(users.c.id).where(users.c.id != bindparam("user")).limit(1)
 
 EMAIL_TAKEN = "Email is already in use"
 
@@ -47,9 +65,9 @@ class Accounts(Organizations):
             values = user_values(user) | {"is_admin": user.is_admin or is_first}
             owner = {"user_id": user.id, "organization_id": organization.id, "role": "owner"}
             try:
-                connection.execute(insert(_users), values)
+                connection.execute(insert(users), values)
                 ORGANIZATIONS.insert(connection, organization, **NO_FEED)
-                connection.execute(insert(schema.memberships), owner | {"created_at": to_micros(self._clock())})
+                MEMBERSHIPS.put(connection, owner | {"created_at": to_micros(self._clock())})
             except IntegrityError as error:
                 raise Conflict("An account or organization of that id or slug exists already.") from error
             if link is not None:
@@ -60,7 +78,7 @@ class Accounts(Organizations):
         return self._find(USERS, id=user_id)
 
     def names(self, user_ids: Iterable[str]) -> dict[str, str]:
-        rows = self._all(select(_users.c.id, _users.c.name).where(_users.c.id.in_(sorted(set(user_ids)))))
+        rows = self._all(select(users.c.id, users.c.name).where(users.c.id.in_(sorted(set(user_ids)))))
         return {row.id: row.name for row in rows}
 
     def user_by_email(self, email: str) -> User | None:
@@ -79,7 +97,7 @@ class Accounts(Organizations):
             after = _edited(before, edit(before))
             if address_key(after.email) != address_key(before.email):
                 _require_free(connection, after.email)
-                connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
+                PASSWORD_RESETS.remove(connection, user_id=user_id)
             with clashing("The e-mail or the code-host account belongs to another user."):
                 USERS.change(connection, user_values(after), id=user_id)
             return after
@@ -91,15 +109,13 @@ class Accounts(Organizations):
             return replace_password(connection, to_micros(self._clock()), user_id, password_hash)
 
     def preferences(self, user_id: str) -> JsonObject:
-        row = self._first(select(_users.c.preferences).where(_users.c.id == user_id))
-        return load_object((row and row[0]) or "{}")
+        return load_object(self._cell(USERS, "preferences", id=user_id) or "{}")
 
     def edit_preferences(self, user_id: str, changes: JsonObject) -> JsonObject:
         """Merge top-level keys into a user's preferences; return all."""
         with self._database.write() as connection:
             locked_user(connection, user_id)
-            before = connection.execute(select(_users.c.preferences).where(_users.c.id == user_id)).scalar()
-            merged = load_object(before or "{}") | changes
+            merged = load_object(USERS.cell(connection, "preferences", id=user_id) or "{}") | changes
             USERS.change(connection, {"preferences": dump_json(merged)}, id=user_id)
             return merged
 
@@ -119,8 +135,8 @@ class Accounts(Organizations):
             now = to_micros(self._clock())
             for organization_id in alone:
                 close_organization(connection, now, organization_id)
-            connection.execute(delete(_memberships).where(_memberships.c.user_id == user_id))
-            connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
+            MEMBERSHIPS.remove(connection, user_id=user_id)
+            USERS.remove(connection, id=user_id)
             end_memberships_in_spaces(connection, user_id)
             revoke_unvouched(connection, now, user_id)
         self._erase(alone)
@@ -173,11 +189,10 @@ def _require_free(connection: Connection, email: str) -> None:
         )
 
 
-_memberships = schema.memberships
 _of_user = (
-    select(_memberships.c.organization_id, _memberships.c.role)
-    .where(_memberships.c.user_id == bindparam("user"))
-    .order_by(_memberships.c.organization_id)
+    select(memberships.c.organization_id, memberships.c.role)
+    .where(memberships.c.user_id == bindparam("user"))
+    .order_by(memberships.c.organization_id)
 )
 
 
@@ -197,3 +212,155 @@ def _require_successors(connection: Connection, owned: list[Organization]) -> No
             f"You are the last owner of {', '.join(alone)}.",
             remediation="Make another member an owner, remove the other members, or delete the organization first.",
         )
+
+
+_personal_of = (
+    select(organizations.c.id)
+    .join(memberships, memberships.c.organization_id == organizations.c.id)
+    .where(
+        memberships.c.user_id == bindparam("user"), organizations.c.is_personal, organizations.c.deleted_at.is_(None)
+    )
+    .order_by(organizations.c.id)
+)
+
+
+def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]] | None:
+    """Lock a personal organization, then its user; return the user and at most one id."""
+    found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
+    locked = [lock_organization(connection, each) for each in found]
+    user = USERS.one(connection, lock=True, id=user_id)
+    return None if user is None else (user, [each.id for each in locked if is_home(connection, each, user_id)])
+
+
+def reclaim(
+    connection: Connection, now: datetime, account: tuple[User, list[str]], audit: AuditDraft | None = None
+) -> None:
+    """Give a locked, unverified account to whoever has just verified its address.
+
+    Whoever signed up may be somebody else: password and links are cleared, API keys revoked, sign-ins ended; the
+    personal organization loses all other members and pending invitations. Records stay.
+    """
+    user, homes = account
+    if user.email_verified_at is not None:
+        return
+    micros = to_micros(now)
+    cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": micros}
+    USERS.change(connection, cleared, id=user.id)
+    for table in (password_resets, external_identities):
+        connection.execute(delete(table).where(table.c.user_id == user.id))
+    revoke_owned(connection, api_keys, micros, user.id)
+    end_sign_ins(connection, micros, user.id)
+    for organization_id in homes:
+        _empty(connection, now, organization_id, user.id, audit)
+
+
+def _empty(connection: Connection, now: datetime, organization_id: str, user_id: str, audit: AuditDraft | None) -> None:
+    micros = to_micros(now)
+    others = select(memberships.c.user_id).where(
+        memberships.c.organization_id == organization_id, memberships.c.user_id != user_id
+    )
+    for other in connection.execute(others.order_by(memberships.c.user_id)).scalars().all():
+        end_membership(connection, micros, organization_id, other)
+        if audit is not None:
+            removal = replace(audit, action="member.remove", organization_id=organization_id, resource=other)
+            append_audit(connection, now, replace(removal, details={"reason": "address_proved"}))
+    revoke_open(connection, micros, invitations.c.organization_id == organization_id)
+    MEMBERSHIPS.change(connection, {"role": "owner"}, organization_id=organization_id, user_id=user_id)
+
+
+RESET_EVERY = timedelta(minutes=2)
+"""Minimum time between mails to a user."""
+
+_resets = password_resets
+
+
+class Proofs(AuditedStore):
+    def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime, again: bool = False) -> bool:
+        """Store the hash of a reset token; return whether to mail it: not within `RESET_EVERY`, unless `again`."""
+        now = self._clock()
+        with self._database.write() as connection:
+            newest = select(func.max(_resets.c.created_at)).where(_resets.c.user_id == user_id)
+            if USERS.cell(connection, "id", lock=True, id=user_id) is None:
+                return False
+            last = connection.execute(newest).scalar()
+            if last is not None and last > to_micros(now - RESET_EVERY) and not again:
+                return False
+            times = {"created_at": to_micros(now), "expires_at": to_micros(expires_at)}
+            with clashing("There is such a token already."):
+                PASSWORD_RESETS.put(connection, {"token_hash": token_hash, "user_id": user_id} | times)
+            return True
+
+    def password_reset_user(self, token_hash: str) -> User | None:
+        """Return the user of a valid token, without spending it."""
+        holds = (_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
+        return self._find(USERS, users.c.id.in_(select(_resets.c.user_id).where(*holds)))
+
+    def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
+        """Spend a token: replace the password, end all sign-ins, verify the address; return the user.
+
+        The account is reclaimed if the address was not verified. InvalidRequest (`invalid_reset_token`) for a
+        token that does not hold.
+        """
+        with self._audited(audit) as connection:
+            now = self._clock()
+            micros = to_micros(now)
+            of_token = (_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
+            user_id = connection.execute(select(_resets.c.user_id).where(*of_token)).scalar()
+            account = None if user_id is None else lock_account(connection, user_id)
+            # After the account's lock, in the order of deletions.
+            if account is None or connection.execute(delete(_resets).where(*of_token)).rowcount == 0:
+                raise InvalidRequest(
+                    "The reset token is not valid, was used, or has expired.",
+                    code="invalid_reset_token",
+                    remediation="Ask for a new password reset and use the newest mail.",
+                )
+            reclaim(connection, now, account, audit)
+            replace_password(connection, micros, account[0].id, password_hash)
+            return locked_user(connection, account[0].id)
+
+    def user_by_link(self, provider: str, subject: str) -> User | None:
+        by_link = USERS.select(*_links.where(provider=provider, subject=subject))
+        return self._one(by_link.join(_links.table, _links.table.c.user_id == users.c.id), {}, USERS.read)
+
+    def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
+        """Link a provider's account to an existing user, and set `codehost_id` if it is the code host; return the user.
+
+        With `vouched` the provider vouches for the user's address: the address is verified, and the account
+        reclaimed if it was not. Conflict if the account is another user's, the user has another one, or the
+        address differs.
+        """
+        with self._audited(audit) as connection:
+            account = lock_account(connection, link.user_id)
+            if account is None:
+                raise NotFound(f"User {link.user_id} does not exist.")
+            if vouched:
+                _require_address(account[0], link)
+                reclaim(connection, self._clock(), account, audit)
+            insert_link(connection, link)
+            if link.provider == CODEHOST:
+                _set_codehost(connection, link)
+            return locked_user(connection, link.user_id)
+
+
+CODEHOST = "codehost"
+"""Provider whose subjects are account numbers of the code host."""
+
+_links = RecordTable(external_identities, ExternalIdentity)
+
+
+def insert_link(connection: Connection, link: ExternalIdentity) -> None:
+    with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
+        _links.insert(connection, link)
+
+
+def _require_address(user: User, link: ExternalIdentity) -> None:
+    if address_key(user.email) != address_key(link.email or ""):
+        # The address changed since the look-up: the provider vouches for another one.
+        raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
+
+
+def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
+    taken = "The account belongs to another account of the code host already."
+    with clashing(taken):
+        if not USERS.change(connection, {"codehost_id": int(link.subject)}, id=link.user_id, codehost_id=None):
+            raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")

@@ -13,7 +13,9 @@ from types import NoneType
 from typing import Any, Generic, TypeVar, get_args, get_origin, get_type_hints
 
 import sqlalchemy as sql
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import ColumnCollectionConstraint, SchemaItem
+from sqlalchemy.sql.functions import FunctionElement
 
 from stores.errors import RecordUnreadable
 from stores.ledger.encoding import (
@@ -61,8 +63,11 @@ def of_user(*, nullable: bool = False, primary_key: bool = False) -> sql.Column[
     return sql.Column("user_id", KeyText, cascade, nullable=nullable, index=True, primary_key=primary_key)
 
 
-def of_organization(*, nullable: bool = False) -> sql.Column[str]:
-    return sql.Column("organization_id", KeyText, sql.ForeignKey("organizations.id"), nullable=nullable, index=True)
+def of_organization(*, nullable: bool = False, primary_key: bool = False) -> sql.Column[str]:
+    organization = sql.ForeignKey("organizations.id")
+    return sql.Column(
+        "organization_id", KeyText, organization, nullable=nullable, index=not primary_key, primary_key=primary_key
+    )
 
 
 def refers(table: str, *columns: str, cascade: bool = False) -> sql.ForeignKeyConstraint:
@@ -101,8 +106,58 @@ def here(table: sql.FromClause, parameter: str = "organization") -> sql.ColumnEl
     return table.c.organization_id == sql.bindparam(parameter)
 
 
+class _JsonTexts(FunctionElement[str]):
+    inherit_cache = True
+
+
+@compiles(_JsonTexts)
+def _texts(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
+
+
+@compiles(_JsonTexts, "sqlite")
+def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    return f"json_each({compiler.process(element.clauses, **options)})"
+
+
+def listed(name: str) -> sql.Select[Any]:
+    """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
+    return sql.select(
+        _JsonTexts(sql.bindparam(name, type_=sql.Text)).table_valued(sql.column("value", sql.Text)).c.value
+    )
+
+
+def json_list(texts: Iterable[str]) -> str:
+    """Return the distinct texts as the value of a `listed` parameter."""
+    return dump_json(list[Any](dict.fromkeys(texts)))
+
+
+class _Among(FunctionElement[bool]):
+    # Without a type: SQLite would compare a Boolean with 1, and read no index.
+    inherit_cache = True
+
+
+@compiles(_Among)
+def _among(element: Any, compiler: Any, **options: Any) -> str:
+    # An array, so that PostgreSQL reads an index also where several conditions are joined by OR.
+    column, texts = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} = ANY (ARRAY(SELECT json_array_elements_text(CAST({texts} AS JSON))))"
+
+
+@compiles(_Among, "sqlite")
+def _among_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
+    column, texts = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({texts}))"  # noqa: S608 - of ours
+
+
 def among(column: sql.ColumnElement[Any], parameter: str = "ids") -> sql.ColumnElement[bool]:
-    return column.in_(sql.bindparam(parameter, expanding=True))
+    """Return the SQL condition: one of the texts in a `json_list`; any number of them."""
+    return _Among(column, sql.bindparam(parameter, type_=sql.Text))
+
+
+def visible(table: sql.FromClause) -> sql.ColumnElement[bool]:
+    """Return the SQL condition: a row with one of the visibility keys in the parameter."""
+    return among(table.c.visibility, "visibility")
 
 
 def beside(one: sql.Column[Any], other: sql.Column[Any]) -> sql.ColumnElement[bool]:
@@ -173,18 +228,43 @@ def _codec(hint: object) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | 
 Row = TypeVar("Row")
 
 
-class RecordTable(Generic[T]):
-    """Keywords are columns and the values that they have. Lists are in the given order, `-` for descending."""
+class Rows:
+    """Rows of a table. Keywords are columns and the values that they have."""
 
-    def __init__(self, table: sql.Table, kind: type[T], *order: str) -> None:
+    def __init__(self, table: sql.Table) -> None:
         self.table = table
-        self.columns = [table.c[name] for name in field_names(kind)]
-        self.read = sound_reader(kind, kind.__name__.lower())
-        self._insert = sql.insert(table)
-        self._order = [table.c[each[1:]].desc() if each[0] == "-" else table.c[each] for each in order]
 
     def where(self, **equal: Any) -> list[sql.ColumnElement[bool]]:
         return equal_to(self.table, **equal)
+
+    def cell(self, connection: sql.Connection, name: str, *, lock: bool = False, **equal: Any) -> Any:  # noqa: ANN401, RUF100  (of any type)
+        """Return one column of a row; None if there is no row."""
+        found = sql.select(self.table.c[name]).where(*self.where(**equal))
+        return connection.execute(found.with_for_update() if lock else found).scalar()
+
+    def put(self, connection: sql.Connection, values: Mapping[str, Any]) -> None:
+        connection.execute(sql.insert(self.table), values)
+
+    def change(
+        self, connection: sql.Connection, values: Mapping[str, Any], *conditions: sql.ColumnElement[bool], **equal: Any
+    ) -> int:
+        """Return how many rows were changed."""
+        statement = sql.update(self.table).where(*conditions, *self.where(**equal)).values(dict(values))
+        return connection.execute(statement).rowcount
+
+    def remove(self, connection: sql.Connection, **equal: Any) -> int:
+        """Return how many rows were removed."""
+        return connection.execute(sql.delete(self.table).where(*self.where(**equal))).rowcount
+
+
+class RecordTable(Rows, Generic[T]):
+    """Rows that are records. Lists are in the given order, `-` for descending."""
+
+    def __init__(self, table: sql.Table, kind: type[T], *order: str) -> None:
+        super().__init__(table)
+        self.columns = [table.c[name] for name in field_names(kind)]
+        self.read = sound_reader(kind, kind.__name__.lower())
+        self._order = [table.c[each[1:]].desc() if each[0] == "-" else table.c[each] for each in order]
 
     def select(self, *conditions: sql.ColumnElement[bool], **equal: Any) -> sql.Select[Any]:
         return sql.select(*self.columns).where(*conditions, *self.where(**equal)).order_by(*self._order)
@@ -206,17 +286,15 @@ class RecordTable(Generic[T]):
         return values
 
     def insert(self, connection: sql.Connection, record: T, **more: Any) -> None:
-        connection.execute(self._insert, self.values(record, **more))
+        self.put(connection, self.values(record, **more))
 
-    def change(
+    def renew(
         self, connection: sql.Connection, values: Mapping[str, Any], *conditions: sql.ColumnElement[bool], **equal: Any
-    ) -> int:
-        """Return how many rows were changed."""
+    ) -> T | None:
+        """Change a row; return the record that it is now."""
         statement = sql.update(self.table).where(*conditions, *self.where(**equal)).values(dict(values))
-        return connection.execute(statement).rowcount
-
-    def remove(self, connection: sql.Connection, **equal: Any) -> int:
-        return connection.execute(sql.delete(self.table).where(*self.where(**equal))).rowcount
+        row = connection.execute(statement.returning(*self.columns)).first()
+        return None if row is None else self.read(row)
 
 
 def sound_reader(record: type[T], kind: str) -> Callable[[Sequence[Any]], T]:

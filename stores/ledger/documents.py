@@ -9,11 +9,10 @@ from sqlalchemy import bindparam, select
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, here, sound
+from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, here, json_list, sound
 from stores.ledger.encoding import KEY_BYTES, cut, fold, key_of, load_object
-from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
-from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.rows import Values, entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Chunk, Document, Entity, EntityDraft
 
@@ -33,7 +32,7 @@ class ChunkPlace:
 _chunks = schema.chunks
 _documents = schema.documents
 _sources = schema.entities
-_CHUNKS, _DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
+_CHUNKS, DOCUMENTS = RecordTable(_chunks, Chunk), RecordTable(_documents, Document, "id")
 
 _told = (_documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata, _documents.c.content_hash)
 _places = (
@@ -61,11 +60,7 @@ _all_sources = (
 
 class DocumentReads(Store):
     def chunks(self, organization_id: str, chunk_ids: Iterable[str]) -> dict[str, ChunkPlace]:
-        rows = (
-            row
-            for ids in in_chunks(chunk_ids)
-            for row in self._all(_places, {"organization": organization_id, "ids": ids})
-        )
+        rows = self._all(_places, {"organization": organization_id, "ids": json_list(chunk_ids)})
         return {place.chunk.id: place for place in sound(rows, _to_place)}
 
     def document_chunks(
@@ -95,8 +90,8 @@ class DocumentReads(Store):
         return [row[0] for row in rows if _is_named(row[1], name, name_contains)]
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
-        statement = _DOCUMENTS.select(organization_id=organization_id, source_id=source_id)
-        return sound(self._all(statement), _DOCUMENTS.read)
+        statement = DOCUMENTS.select(organization_id=organization_id, source_id=source_id)
+        return sound(self._all(statement), DOCUMENTS.read)
 
 
 class DocumentWrites(EntityWrites):
@@ -104,14 +99,14 @@ class DocumentWrites(EntityWrites):
         source = self.entity(document.source_id)
         if source is None or source.entity_type.lower() != SOURCE:
             raise NotFound(f"Source {document.source_id} does not exist.")
-        if not self._insert_new(_documents, _DOCUMENTS.values(document, organization_id=self.organization_id)):
+        if not self._insert_new(_documents, DOCUMENTS.values(document, organization_id=self.organization_id)):
             raise Conflict(f"Document {document.id} exists already.")
 
     def change_document(self, document: Document) -> None:
         """Store the title, content hash and fetching of a document; its chunks stay."""
-        values = _DOCUMENTS.values(document)
+        values = DOCUMENTS.values(document)
         changed = {name: values[name] for name in ("title", "content_hash", "fetched")}
-        _DOCUMENTS.change(self._connection, changed, organization_id=self.organization_id, id=document.id)
+        DOCUMENTS.change(self._connection, changed, organization_id=self.organization_id, id=document.id)
 
     def move_chunk(self, chunk_id: str, index: int) -> None:
         """Change the place of a chunk within its document, which no index knows."""
@@ -124,10 +119,9 @@ class DocumentWrites(EntityWrites):
 
     def outdate_document(self, chunk_id: str) -> None:
         """Mark the document of a changed chunk as outdated: ingesting it restores the chunk."""
-        holds = _documents.c.id.in_(
-            select(_chunks.c.document_id).where(*_CHUNKS.where(organization_id=self.organization_id, id=chunk_id))
-        )
-        _DOCUMENTS.change(self._connection, {"content_hash": ""}, holds, organization_id=self.organization_id)
+        here: Values = {"organization_id": self.organization_id}
+        document_id = _CHUNKS.cell(self._connection, "document_id", **here, id=chunk_id)
+        DOCUMENTS.change(self._connection, {"content_hash": ""}, **here, id=document_id)
 
     def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
         """Store a chunk's place and the entity with its text, under one id."""
@@ -141,8 +135,8 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        statement = _DOCUMENTS.select(organization_id=self.organization_id, id=document_id)
-        return self._one(statement, {}, _DOCUMENTS.read)
+        statement = DOCUMENTS.select(organization_id=self.organization_id, id=document_id)
+        return self._one(statement, {}, DOCUMENTS.read)
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

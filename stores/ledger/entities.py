@@ -9,9 +9,8 @@ from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, sele
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, sound
+from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, json_list, sound
 from stores.ledger.encoding import to_micros
-from stores.ledger.engine import in_chunks
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
     Brief,
@@ -22,7 +21,7 @@ from stores.ledger.rows import (
     to_brief,
     to_entity,
 )
-from stores.ledger.store import AsJson, Entry, Store, Writes, insert_rows, json_list, listed, unpacked
+from stores.ledger.store import AsJson, Entry, Store, Writes, insert_rows, unpacked
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
 _table = schema.entities
@@ -32,7 +31,8 @@ _of_organization = here(_table)
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
-_unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
+# An expression, so that the primary key is read and no index of times.
+_unchanged_since = _by_ids.where(_table.c.updated_at + 0 <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
     here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
@@ -50,7 +50,7 @@ _unlabel = delete(_labels).where(here(_labels), _labels.c.entity_id == bindparam
 
 
 def _packed_by_ids(columns: Sequence[str]) -> Select[Any]:
-    return select(AsJson(*(_table.c[name] for name in columns))).where(_of_organization, _table.c.id.in_(listed("ids")))
+    return select(AsJson(*(_table.c[name] for name in columns))).where(_of_organization, among(_table.c.id))
 
 
 _entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
@@ -73,19 +73,16 @@ class EntityReads(Store):
         return {brief.id: brief for brief in sound(rows, to_brief)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
+        values = {"organization": organization_id, "ids": json_list([entity_id]), "at": to_micros(as_of)}
         return self._one(_unchanged_since, values, to_entity) or self._one(_past_at, values, to_entity)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
         """Return readable revisions current at that time, by id."""
-        found: dict[str, Entity] = {}
-        for ids in in_chunks(entity_ids):
-            values = {"organization": organization_id, "ids": ids, "at": to_micros(as_of)}
-            found |= {entity.id: entity for entity in sound(self._all(_unchanged_since, values), to_entity)}
-            if older := [entity_id for entity_id in ids if entity_id not in found]:
-                rows = self._all(_past_at, values | {"ids": older})
-                found |= {entity.id: entity for entity in sound(rows, to_entity)}
-        return found
+        ids = list(entity_ids)
+        values = {"organization": organization_id, "ids": json_list(ids), "at": to_micros(as_of)}
+        found = {entity.id: entity for entity in sound(self._all(_unchanged_since, values), to_entity)}
+        older = json_list(each for each in ids if each not in found)
+        return found | {entity.id: entity for entity in sound(self._all(_past_at, values | {"ids": older}), to_entity)}
 
     def replaced_since(
         self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int

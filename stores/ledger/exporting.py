@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, exists, or_, select
 
 from stores.ledger import schema
-from stores.ledger.columns import RecordTable, here, sound
+from stores.ledger.columns import RecordTable, here, json_list, sound, visible
 from stores.ledger.relations import RELATIONS, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.schema import source_imports
@@ -17,7 +17,6 @@ from stores.source_imports import SourceImport
 
 _entities = schema.entities
 _relations = schema.relations
-_visible: ColumnElement[Any] = bindparam("visibility", expanding=True)
 _is_project, _is_chunk = _entities.c.type_key == "project", _entities.c.source_id.is_not(None)
 PARTS = {"projects": _is_project, "records": ~_is_project & ~_is_chunk, "chunks": _is_chunk}
 """Kinds of entities, in the order in which an import needs them."""
@@ -36,21 +35,21 @@ class ExportReads(Store):
     """Pages without damaged records, each with the id to go on after; None at the end."""
 
     def entities(self, query: ExportQuery, part: str) -> tuple[list[Entity], str | None]:
-        shown = (_entities.c.visibility.in_(_visible), PARTS[part], *_inside(query))
+        shown = (visible(_entities), PARTS[part], *_inside(query))
         rows, last = self._page(_entities, select(*entity_columns(_entities)).where(*shown), query)
         return sound(rows, to_entity), last
 
     def relations(self, query: ExportQuery) -> tuple[list[Relation], str | None]:
         # Also ended ones.
         ends = (_end(query, end) for end in (_relations.c.source_id, _relations.c.target_id))
-        shown = select(*RELATIONS.columns).where(_relations.c.visibility.in_(_visible), *ends)
+        shown = select(*RELATIONS.columns).where(visible(_relations), *ends)
         rows, last = self._page(_relations, shown, query)
         return sound(rows, to_relation), last
 
     def _page(self, table: Table, shown: Select[Any], query: ExportQuery) -> tuple[Sequence[Cells], str | None]:
         page = shown.where(here(table), table.c.id > bindparam("after")).order_by(table.c.id).limit(query.limit)
         values = {"organization": query.organization_id, "after": query.after, "project": query.project_id}
-        rows = self._all(page, values | {"visibility": sorted(query.visibility)})
+        rows = self._all(page, values | {"visibility": json_list(query.visibility)})
         return rows, rows[-1].id if len(rows) == query.limit else None
 
 
@@ -60,7 +59,7 @@ def _inside(query: ExportQuery) -> tuple[ColumnElement[bool], ...]:
 
 
 def _end(query: ExportQuery, end: Column[str]) -> ColumnElement[bool]:
-    return exists().where(here(_entities), _entities.c.id == end, _entities.c.visibility.in_(_visible), *_inside(query))
+    return exists().where(here(_entities), _entities.c.id == end, visible(_entities), *_inside(query))
 
 
 _imports = RecordTable(source_imports, SourceImport, "-updated_at", "id")

@@ -1,16 +1,14 @@
 """Identities and access rights, read for every request."""
 
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.account_tables import (
-    ORGANIZATION_WIDTH,
     ORGANIZATIONS,
     SESSIONS,
-    USER_WIDTH,
     USERS,
     memory_space_members,
     memory_spaces,
@@ -20,10 +18,9 @@ from stores.ledger.account_tables import (
 )
 from stores.ledger.columns import beside, here
 from stores.ledger.encoding import load_strings, optional_instant, to_micros
-from stores.ledger.rows import Values
 from stores.ledger.store import Cells, Store
-from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role, Session
-from stores.space_access import LETTING_IN, NO_SPACES, SpaceAccess, SpaceGrant, SpacePlace, may_read_by, may_write_by
+from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role
+from stores.spaces import LETTING_IN, NO_SPACES, SpaceAccess, SpaceGrant, SpacePlace, may_read_by, may_write_by
 
 _users = schema.users
 _organizations = schema.organizations
@@ -33,36 +30,18 @@ _projects = schema.project_access
 _spaces = memory_spaces
 _space_members = memory_space_members
 
-IDENTITY_COLUMNS = [*USERS.columns, *ORGANIZATIONS.columns, _memberships.c.role]
-IDENTITY_WIDTH = len(IDENTITY_COLUMNS)
-
 _identity = (
-    select(*IDENTITY_COLUMNS)
+    select(*USERS.columns, *ORGANIZATIONS.columns, _memberships.c.role)
     .join(_memberships, _memberships.c.user_id == _users.c.id)
     .join(_organizations, _organizations.c.id == _memberships.c.organization_id)
     .where(_users.c.id == bindparam("user"), _organizations.c.id == bindparam("organization"))
 )
-
-
-def identity_beside(table: Any, *columns: Any) -> Any:  # noqa: ANN401, RUF100  (a Select of any columns)
-    """Select the identity of a credential's user in its organization, with columns of the credential."""
-    return (
-        select(*IDENTITY_COLUMNS, *columns)
-        .select_from(table)
-        .join(_users, _users.c.id == table.c.user_id)
-        .join(_organizations, _organizations.c.id == table.c.organization_id)
-        .join(_memberships, beside(_memberships.c.user_id, table.c.user_id))
-    )
-
-
-_identity_in_session = (
-    _identity.add_columns(*SESSIONS.columns)
-    .join(_sessions, (_sessions.c.user_id == _users.c.id) & (_sessions.c.organization_id == _organizations.c.id))
-    .where(
-        _sessions.c.id == bindparam("session"),
-        _sessions.c.revoked_at.is_(None),
-        _sessions.c.expires_at > bindparam("now"),
-    )
+_session = select(*SESSIONS.columns).where(
+    here(_sessions),
+    _sessions.c.user_id == bindparam("user"),
+    _sessions.c.id == bindparam("session"),
+    _sessions.c.revoked_at.is_(None),
+    _sessions.c.expires_at > bindparam("now"),
 )
 _memberships_of = (
     select(*ORGANIZATIONS.columns, _memberships.c.role)
@@ -124,7 +103,7 @@ class Identities(Store):
     """Reads for authorization. Roles are the present ones."""
 
     def identity(self, user_id: str, organization_id: str, session_id: str | None) -> Identity | None:
-        """Return a caller's present identity, if the membership and the session (if given) hold, in one query."""
+        """Return a member's present identity; None if the session (if given) is over."""
         with self._database.read() as connection:
             return self._identity(connection, user_id, organization_id, session_id)
 
@@ -133,7 +112,9 @@ class Identities(Store):
         with self._database.read() as connection:
             return access_of(connection, user_id, organization_id, self._clock())
 
-    def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
+    def caller(
+        self, user_id: str, organization_id: str, session_id: str | None = None
+    ) -> tuple[Identity, Access] | None:
         with self._database.read() as connection:
             identity = self._identity(connection, user_id, organization_id, session_id)
             if identity is None:
@@ -153,23 +134,19 @@ class Identities(Store):
     def _identity(
         self, connection: Connection, user_id: str, organization_id: str, session_id: str | None
     ) -> Identity | None:
-        values: Values = {"user": user_id, "organization": organization_id}
-        if session_id is None:
-            return identity_of(connection, user_id, organization_id)
-        values |= {"session": session_id, "now": to_micros(self._clock())}
-        row = connection.execute(_identity_in_session, values).first()
-        return None if row is None else to_identity(row, SESSIONS.read(row[IDENTITY_WIDTH:]))
+        identity = identity_of(connection, user_id, organization_id)
+        if session_id is None or identity is None:
+            return identity
+        values = {"user": user_id, "organization": organization_id, "session": session_id}
+        row = connection.execute(_session, values | {"now": to_micros(self._clock())}).first()
+        return None if row is None else replace(identity, session=SESSIONS.read(row))
 
 
 def identity_of(connection: Connection, user_id: str, organization_id: str) -> Identity | None:
-    """Implement `Identities.identity` without a session, in a transaction."""
     row = connection.execute(_identity, {"user": user_id, "organization": organization_id}).first()
-    return None if row is None else to_identity(row, None)
-
-
-def to_identity(row: Cells, session: Session | None) -> Identity:
-    organization = row[USER_WIDTH : USER_WIDTH + ORGANIZATION_WIDTH]
-    return Identity(USERS.read(row[:USER_WIDTH]), ORGANIZATIONS.read(organization), row[IDENTITY_WIDTH - 1], session)
+    if row is None:
+        return None
+    return Identity(USERS.read(row), ORGANIZATIONS.read(row[len(USERS.columns) :]), row[-1], session=None)
 
 
 def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:

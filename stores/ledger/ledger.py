@@ -4,24 +4,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from stores.clock import Clock, utc_now
 from stores.errors import Unavailable
 from stores.jobs import JobNotice
 from stores.ledger import schema
-from stores.ledger.accounts import Accounts
-from stores.ledger.api_keys import ApiKeys
+from stores.ledger.accounts import Accounts, Proofs
 from stores.ledger.audit import Audit
+from stores.ledger.credentials import ApiKeys, Grants
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.exporting import ExportReads, SourceImportReads
-from stores.ledger.external_identities import Proofs
 from stores.ledger.feed import FeedReads
-from stores.ledger.grants import Grants
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
-from stores.ledger.jobs import JobListener, Jobs, Leases
+from stores.ledger.jobs import JobListener, Jobs
 from stores.ledger.links import LinkReads
 from stores.ledger.listing import Listing
 from stores.ledger.members import Invitations, Members
@@ -29,7 +27,6 @@ from stores.ledger.memories import MemoryReads, PayloadReads
 from stores.ledger.migrating import migrate
 from stores.ledger.notices import CommitListener, Notices
 from stores.ledger.projects import ProjectMembers, Teams
-from stores.ledger.relation_history import EndReads
 from stores.ledger.relations import RelationReads
 from stores.ledger.sessions import DeviceLogins, Sessions, Tickets
 from stores.ledger.spaces import Spaces
@@ -43,7 +40,7 @@ class Records(Listing, DocumentReads, WorkReads):
     pass
 
 
-class Relations(RelationReads, LinkReads, EndReads):
+class Relations(RelationReads, LinkReads):
     pass
 
 
@@ -70,7 +67,6 @@ class Ledger:
         self.people = People(database, clock)
         self.idempotency = Idempotency(database, clock)
         self.source_imports = SourceImportReads(database, clock)
-        self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
         self.api_keys = ApiKeys(database, clock)
         self.invitations = Invitations(database, clock)
@@ -101,7 +97,9 @@ class Ledger:
         try:
             with database.write() as connection:
                 migrate(connection)
-                epoch = _settle_epoch(connection)
+                start = {"name": "epoch", "value": uuid4().hex}
+                connection.execute(insert_or_skip(connection.dialect.name, schema.meta), start)
+                epoch = str(connection.execute(_epoch).scalar_one())
         except BaseException as error:
             database.close()
             if isinstance(error, Unavailable) and database.is_sqlite:
@@ -173,8 +171,3 @@ class Ledger:
             self.api_keys.write_uses()
         self.audit.close()
         self._database.close()
-
-
-def _settle_epoch(connection: Connection) -> str:
-    connection.execute(insert_or_skip(connection.dialect.name, schema.meta), {"name": "epoch", "value": uuid4().hex})
-    return str(connection.execute(_epoch).scalar_one())

@@ -1,6 +1,6 @@
 """Links, which are present relations seen from one end, and facts over time: their versions and ends at a moment."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -9,18 +9,25 @@ from typing import Any, Literal, NamedTuple
 import sqlalchemy as sql
 
 from stores.ledger import schema
-from stores.ledger.columns import beside, here, sound
+from stores.ledger.columns import among, beside, here, json_list, listed, sound, visible
 from stores.ledger.encoding import optional_instant, to_micros
-from stores.ledger.filters import EntityQuery
-from stores.ledger.listing import conditions
-from stores.ledger.relation_history import believed, expired_then, invalid_then
-from stores.ledger.relations import RELATIONS, SUPERSEDES, present, readable_end, to_relation
+from stores.ledger.listing import EntityQuery, conditions
+from stores.ledger.relations import (
+    RELATIONS,
+    SUPERSEDES,
+    believed,
+    has_begun,
+    is_open,
+    is_present,
+    readable_end,
+    to_relation,
+)
 from stores.ledger.rows import Values
-from stores.ledger.store import AsJson, Store, json_list, listed
+from stores.ledger.store import AsJson, Store
 from stores.records import Relation
 
 _entities = schema.entities
-_facts = schema.relations
+_table = schema.relations
 _shown = schema.relations.alias("shown")
 Way = Literal["outgoing", "incoming"]
 Names = Mapping[Way, frozenset[str] | None]
@@ -35,24 +42,14 @@ class Link(NamedTuple):
     way: Way
 
 
-_columns = ("origin", "other", "name", "way", "created_at", "relation_id")
-
-
 def _towards(way: Way) -> sql.Select[Any]:
     origins = listed("ids").subquery()
     origin = origins.c.value
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    near, far = (_table.c.source_id, _table.c.target_id)[:: 1 if way == "outgoing" else -1]
     latest = (
-        sql.select(_facts.c.id)
-        .where(
-            here(_facts),
-            near == origin,
-            far != origin,
-            _facts.c.visibility.in_(listed("visibility")),
-            present(),
-            readable_end(far, listed("visibility")),
-        )
-        .order_by(_facts.c.created_at.desc(), _facts.c.id)
+        sql.select(_table.c.id)
+        .where(here(_table), near == origin, far != origin, visible(_table), is_present, readable_end(far))
+        .order_by(_table.c.created_at.desc(), _table.c.id)
         .limit(sql.bindparam("limit"))
         .correlate(origins)
     )
@@ -74,29 +71,29 @@ def _towards(way: Way) -> sql.Select[Any]:
 
 
 _parts = sql.union_all(_towards("outgoing"), _towards("incoming")).subquery()
-_around = sql.select(AsJson(*(_parts.c[name] for name in _columns)))
+_around = sql.select(AsJson(*_parts.c))
 
 
 def _links(
     organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
 ) -> sql.Select[Any]:
-    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    near, far = (_table.c.source_id, _table.c.target_id)[:: 1 if way == "outgoing" else -1]
     found = sql.select(
         far.label("id"),
-        _facts.c.name,
+        _table.c.name,
         sql.literal(way).label("way"),
-        _facts.c.valid_at,
-        _facts.c.id.label("relation_id"),
-    ).join(_entities, sql.and_(_entities.c.organization_id == _facts.c.organization_id, _entities.c.id == far))
+        _table.c.valid_at,
+        _table.c.id.label("relation_id"),
+    ).join(_entities, sql.and_(_entities.c.organization_id == _table.c.organization_id, _entities.c.id == far))
     found = found.where(
-        _facts.c.organization_id == organization_id,
+        _table.c.organization_id == organization_id,
         near == entity_id,
         far != entity_id,
-        _facts.c.visibility.in_(sorted(query.visibility)),
-        present(),
+        _table.c.visibility.in_(sorted(query.visibility)),
+        is_present,
         *conditions(organization_id, query),
     )
-    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
+    return found if wanted is None else found.where(_table.c.name.in_(sorted(wanted)))
 
 
 _NO_LIMIT = 2**31 - 1
@@ -118,22 +115,22 @@ class HistoryQuery:
     include_ended: bool = False
 
 
-_table = schema.relations
 _ends = schema.relation_ends
 _revisions = schema.entity_revisions
 _at = sql.bindparam("at", type_=sql.BigInteger)
 _known = sql.bindparam("known", type_=sql.BigInteger)
-_visible: sql.BindParameter[list[str]] = sql.bindparam("visibility", expanding=True)
-_invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
+_expired_then, _invalid_then = (
+    # Of a relation that was closed later, none.
+    sql.case((_ends.c.relation_id.is_not(None), before), (_table.c.expired_at > _known, sql.null()), else_=now)
+    for before, now in (
+        (_ends.c.known_expired_at, _table.c.expired_at),
+        (_ends.c.known_invalid_at, _table.c.invalid_at),
+    )
+)
 _ended_then = sql.select(_ends.c.relation_id).where(
     here(_ends), _ends.c.known_from <= _known, _ends.c.known_to > _known, _ends.c.known_invalid_at <= _at
 )
-_changed = sql.exists().where(believed(_known, _ends.alias("former")))
 _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
-_open = _table.c.expired_at.is_(None)
-_lasting = sql.or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
-_begun = sql.or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
-"""The clock may have been set back."""
 
 _entity: sql.BindParameter[str] = sql.bindparam("entity")
 Conditions = tuple[sql.ColumnElement[bool], ...]
@@ -150,7 +147,7 @@ _name_then = (
     .scalar_subquery()
 )
 _names_now, _names_then = (
-    sql.select(AsJson(_entities.c.id, name)).where(here(_entities), _entities.c.id.in_(listed("ids")))
+    sql.select(AsJson(_entities.c.id, name)).where(here(_entities), among(_entities.c.id))
     for name in (_entities.c.name, sql.func.coalesce(_name_then, _entities.c.name))
 )
 
@@ -195,7 +192,7 @@ class LinkReads(Store):
         values: Values = {
             "organization": organization_id,
             "entity": query.entity_id,
-            "visibility": sorted(query.visibility),
+            "visibility": json_list(query.visibility),
             "limit": query.limit,
             "at": to_micros(now),
             "known": to_micros(query.known_at or now),
@@ -210,7 +207,7 @@ class LinkReads(Store):
         values: Values = {
             "organization": organization_id,
             "entity": query.entity_id,
-            "visibility": sorted(query.visibility),
+            "visibility": json_list(query.visibility),
             "name": query.name,
             "at": to_micros(self._clock()),
         }
@@ -271,7 +268,7 @@ def _recalled(row: Sequence[Any]) -> Recalled:
 
 @cache
 def _listed(ways: Ways, named: bool, include_ended: bool) -> tuple[sql.Select[Any], sql.Select[Any]]:
-    shown = _present("timeline" if include_ended else "history", False)
+    shown = _versions("timeline" if include_ended else "history", False, is_past=False)
     shown = shown.where(_table.c.name == sql.bindparam("name")) if named else shown
     page = _merged(shown, _WAYS[ways]).limit(sql.bindparam("size")).offset(sql.bindparam("offset"))
     ids = shown.with_only_columns(_table.c.id).limit(sql.bindparam("limit"))
@@ -281,9 +278,9 @@ def _listed(ways: Ways, named: bool, include_ended: bool) -> tuple[sql.Select[An
 
 @cache
 def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) -> sql.Select[Any]:
-    asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
     ways = _WAYS["both"] if of_entity else ((),)
-    return _merged(asked, ways, *([_withdrawn()] if is_past and mode == "conflicts" else ()))
+    withdrawn = [_withdrawn()] if is_past and mode == "conflicts" else []
+    return _merged(_versions(mode, include_ended, is_past=is_past), ways, *withdrawn)
 
 
 def _merged(asked: sql.Select[Any], ways: Sequence[Conditions], *more: sql.Select[Any]) -> sql.Select[Any]:
@@ -298,66 +295,44 @@ def _latest(query: sql.Select[Any], table: sql.FromClause) -> sql.Select[Any]:
     return query.order_by(table.c.created_at.desc(), table.c.id.desc()).limit(sql.bindparam("limit"))
 
 
-def _present(mode: Mode, include_ended: bool) -> sql.Select[Any]:
+def _versions(mode: Mode, include_ended: bool, *, is_past: bool) -> sql.Select[Any]:
+    expired_at, invalid_at = (_expired_then, _invalid_then) if is_past else (_table.c.expired_at, _table.c.invalid_at)
+    recorded = _table.c.created_at <= _known if is_past else sql.true()
+    begun = _table.c.valid_at <= _at if is_past else has_begun
+    unclosed = sql.or_(expired_at.is_(None), expired_at > _at) if is_past else is_open
     match mode:
+        case "history" if include_ended:
+            times = begun
         case "history":
-            times = _begun if include_ended else sql.and_(_begun, _open, _lasting)
+            times = sql.and_(begun, unclosed, sql.or_(invalid_at.is_(None), invalid_at > _at))
         case "timeline":
             times = sql.true()
         case "conflicts":
-            retired = sql.and_(_table.c.name == SUPERSEDES, _begun)
-            times = sql.and_(schema.MAY_CONFLICT, sql.or_(~_open, _table.c.invalid_at <= _at, retired))
-    return sql.select(*RELATIONS.columns, *_today).where(*_readable(is_past=False), times)
-
-
-def _known_then(joined: sql.FromClause, *conditions: sql.ColumnElement[bool]) -> sql.Select[Any]:
-    then = {"expired_at": _expired_then.label("expired_at"), "invalid_at": _invalid_then.label("invalid_at")}
-    columns = [then.get(column.name, column) for column in RELATIONS.columns]
-    return sql.select(*columns, *_today).select_from(joined).where(*conditions, *_readable(is_past=True))
-
-
-def _past(mode: Mode, include_ended: bool) -> sql.Select[Any]:
-    recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
-    joined = _table.outerjoin(_ends, believed(_known))
-    match mode:
-        case "history" if include_ended:
-            return _known_then(joined, recorded, begun)
-        case "history":
-            not_closed = sql.or_(_expired_then.is_(None), _expired_then > _at)
-            lasting = sql.and_(not_closed, sql.or_(_invalid_then.is_(None), _invalid_then > _at))
-            unended = sql.and_(sql.or_(_open, _table.c.expired_at > _at), _lasting)
-            possible = sql.or_(_table.c.expired_at > _known, unended, _changed)
-            return _known_then(joined, recorded, begun, possible).where(lasting)
-        case "timeline":
-            return _known_then(joined, recorded)
-        case "conflicts":
             retired = sql.and_(_table.c.name == SUPERSEDES, begun)
-            possible = sql.or_(_table.c.expired_at <= _known, _table.c.invalid_at <= _at, retired, _changed)
-            called_off = sql.or_(_expired_then.is_not(None), _invalid_then <= _at, retired)
-            return _known_then(joined, recorded, sql.and_(schema.MAY_CONFLICT, possible)).where(called_off)
+            times = sql.and_(schema.MAY_CONFLICT, sql.or_(expired_at.is_not(None), invalid_at <= _at, retired))
+    source = _table.outerjoin(_ends, believed(_known)) if is_past else _table
+    return _selected(source, is_past=is_past).where(recorded, times)
 
 
 def _withdrawn() -> sql.Select[Any]:
-    endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
-    found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
-    return found.limit(_NO_LIMIT)
+    """Select facts with an end that was withdrawn since: no index knows them."""
+    endless = (is_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
+    found = _selected(_table.join(_ends, believed(_known)), is_past=True)
+    return found.where(*endless, _table.c.id.in_(_ended_then)).limit(_NO_LIMIT)
 
 
-def _readable(*, is_past: bool) -> list[sql.ColumnElement[bool]]:
-    ends = (_table.c.source_id, _table.c.target_id)
-    own = (here(_table), _table.c.visibility.in_(_visible))
-    return [*own, *(_readable_end(end, is_past=is_past) for end in ends)]
+def _selected(source: sql.FromClause, *, is_past: bool) -> sql.Select[Any]:
+    then = {"expired_at": _expired_then, "invalid_at": _invalid_then} if is_past else {}
+    columns = [then[each.name].label(each.name) if each.name in then else each for each in RELATIONS.columns]
+    return sql.select(*columns, *_today).select_from(source).where(*_readable(is_past=is_past))
 
 
-def _readable_end(end: sql.Column[str], *, is_past: bool) -> sql.ColumnElement[bool]:
-    now = readable_end(end)
-    if not is_past:
-        return now
-    hidden = sql.exists().where(
-        here(_revisions),
-        _revisions.c.id == end,
-        _revisions.c.valid_from <= _at,
-        _revisions.c.valid_to > _at,
-        _revisions.c.visibility.not_in(_visible),
-    )
-    return sql.and_(now, ~hidden)
+def _readable(*, is_past: bool) -> Iterator[sql.ColumnElement[bool]]:
+    yield here(_table)
+    yield visible(_table)
+    for end in (_table.c.source_id, _table.c.target_id):
+        yield readable_end(end)
+        if is_past:
+            then = (_revisions.c.valid_from <= _at, _revisions.c.valid_to > _at)
+            hidden = ~visible(_revisions)
+            yield ~sql.exists().where(here(_revisions), _revisions.c.id == end, *then, hidden)

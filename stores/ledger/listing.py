@@ -1,11 +1,11 @@
 """Entity lists: filtered, sorted and paged in the database; status of records by id."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, column, func, or_, select
 
@@ -14,17 +14,80 @@ from stores.errors import ValidationFailed
 from stores.event_times import CAPTURED_AT, Times, recent_at
 from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import DAMAGE, KeyText, here
+from stores.ledger.columns import DAMAGE, KeyText, among, here, json_list, visible
 from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
-from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.relations import holds, present, readable_end
+from stores.ledger.relations import held_then, is_present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
 from stores.ledger.rows import Brief
-from stores.ledger.store import AsJson, json_list, listed
+from stores.ledger.store import AsJson
 from stores.records import Entity
+
+SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityQuery:
+    """Filter, order and page of an entity list. An empty tuple filters nothing; case is ignored."""
+
+    visibility: frozenset[str]
+    types: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ()
+    priorities: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    """Any of them suffices, as in every tuple."""
+    languages: tuple[str, ...] = ()
+    category: str | None = None
+    project_ids: tuple[str, ...] = ()
+    epic: str | None = None
+    no_epic: bool = False
+    """Only tasks without a visible epic."""
+    complexity: str | None = None
+    feature: str | None = None
+    search: str | None = None
+    """Part of the name or the description."""
+    include_archived: bool = False
+    """Implied by a status `archived`."""
+    include_chunks: bool = False
+    """Implied by a type `document`."""
+    sort_by: SortKey = "updated_at"
+    sort_order: Literal["asc", "desc"] = "desc"
+    limit: int = 50
+    offset: int = 0
+
+
+def _wanted(query: EntityQuery) -> dict[str, set[str]]:
+    """Return the accepted keys by facet."""
+    given = {"type": query.types, "status": query.statuses, "priority": query.priorities}
+    words = {"category": query.category, "complexity": query.complexity, "feature": query.feature}
+    given |= {name: (word,) for name, word in words.items() if word is not None}
+    return {name: {key_of(word) for word in words} for name, words in given.items() if words}
+
+
+def _shows_all(query: EntityQuery, wanted: Mapping[str, set[str]]) -> tuple[bool, bool]:
+    shows_archived = query.include_archived or "archived" in wanted.get("status", ())
+    return shows_archived, query.include_chunks or "document" in wanted.get("type", ())
+
+
+def test_of(query: EntityQuery) -> Callable[[Facets], bool]:
+    """Compile a query to a predicate on facets, without the epic's visibility."""
+    wanted = _wanted(query)
+    shows_archived, shows_chunks = _shows_all(query, wanted)
+
+    def passes(facets: Facets) -> bool:
+        return (
+            all(getattr(facets, name) in keys for name, keys in wanted.items())
+            and (not query.project_ids or facets.project_id in query.project_ids)
+            and (query.epic is None or facets.epic_id == query.epic)
+            and (not query.no_epic or facets.type == "task")
+            and (shows_archived or facets.status != "archived")
+            and (shows_chunks or facets.source_id is None)
+        )
+
+    return passes
+
 
 Row = TypeVar("Row", Entity, Brief)
 _table = schema.entities
@@ -39,23 +102,20 @@ _FACETS = (
 # Hardly any metadata names a capture time, so it is rarely read.
 _dated = case((_table.c.metadata.contains(f'"{CAPTURED_AT}"'), _table.c.metadata))
 _by_ids = select(AsJson(*(_table.c[name] for name in (*_OWN, *_FACETS)), _dated)).where(
-    here(_table), _table.c.id.in_(listed("ids"))
+    here(_table), among(_table.c.id)
 )
 # A query of its own: within `_by_ids` it would run once per record, and hardly any record is retired.
 _retired_ever = select(_relations.c.target_id, _relations.c.source_id).where(
     here(_relations),
-    _relations.c.target_id.in_(listed("ids")),
+    among(_relations.c.target_id),
     schema.SUPERSEDING,
-    _relations.c.visibility.in_(listed("visibility")),
-    readable_end(_relations.c.source_id, listed("visibility")),
+    visible(_relations),
+    readable_end(_relations.c.source_id),
 )
-_retired_now, _retired_then = _retired_ever.where(present()), _retired_ever.where(holds())
+_retired_now, _retired_then = _retired_ever.where(is_present), _retired_ever.where(held_then)
 
 _labelled_among = select(_labels.c.entity_id).where(
-    here(_labels),
-    _labels.c.entity_id.in_(listed("ids")),
-    _labels.c.kind == bindparam("kind"),
-    _labels.c.label.in_(listed("labels")),
+    here(_labels), among(_labels.c.entity_id), _labels.c.kind == bindparam("kind"), among(_labels.c.label, "labels")
 )
 
 
@@ -234,23 +294,15 @@ def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElem
 
 
 def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
-    columns = _table.c
+    columns, wanted = _table.c, _wanted(query)
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))
-    for key, words in (
-        (columns.type_key, query.types),
-        (columns.status_key, query.statuses),
-        (columns.priority_key, query.priorities),
-    ):
-        if words:
-            yield key.in_(_keys(words))
-    for key, word in (
-        (columns.category_key, query.category),
-        (columns.complexity_key, query.complexity),
-        (columns.feature_key, query.feature),
-    ):
-        if word is not None:
-            yield key == key_of(word)
+    yield from (columns[f"{name}_key"].in_(sorted(keys)) for name, keys in wanted.items())
+    shows_archived, shows_chunks = _shows_all(query, wanted)
+    if not shows_archived:
+        yield columns.status_key != "archived"
+    if not shows_chunks:
+        yield columns.source_id.is_(None)
     yield from _place_conditions(organization_id, query)
     yield from _text_conditions(organization_id, query)
 
@@ -267,10 +319,6 @@ def _place_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colu
     if query.no_epic:
         without = or_(columns.epic_id.is_(None), columns.epic_id.not_in(epics))
         yield and_(columns.type_key == "task", without)
-    if not query.include_archived and "archived" not in _keys(query.statuses):
-        yield columns.status_key != "archived"
-    if not query.include_chunks and "document" not in _keys(query.types):
-        yield columns.source_id.is_(None)
 
 
 def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:

@@ -1,39 +1,45 @@
 """Memberships, roles and invitations, whose tokens are hashes. Only a sign-in provider can remove the last owner."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Unpack
 
-from sqlalchemy import ColumnElement, Connection, bindparam, delete, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger import schema
-from stores.ledger.account_tables import USER_WIDTH, USERS, api_keys, invitations
+from stores.ledger.account_tables import MEMBERSHIPS, USERS, api_keys, invitations, memberships, users, with_people
 from stores.ledger.audit import AuditDraft, append_audit, detailed
-from stores.ledger.columns import RecordTable, equal_to, here
+from stores.ledger.columns import RecordTable, here
 from stores.ledger.encoding import address_key, from_micros, to_micros
-from stores.ledger.organizations import OrganizationStore, insert_membership, lock_organization
-from stores.ledger.permits import Act, revoke_invitations_to, revoke_open, revoke_unvouched, role_in, vouched
+from stores.ledger.organizations import (
+    Act,
+    OrganizationStore,
+    insert_membership,
+    lock_organization,
+    revoke_invitations_to,
+    revoke_open,
+    revoke_unvouched,
+    role_in,
+    vouched,
+)
+from stores.ledger.schema import PROJECTS
 from stores.ledger.sessions import end_sign_ins, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import TAKEN, Cells, clashing
 from stores.records import Invitation, Member, Organization, Role
 
-_memberships = schema.memberships
-_projects = schema.project_access
-_members = (
-    select(*USERS.columns, _memberships.c.role, _memberships.c.created_at)
-    .join(_memberships, _memberships.c.user_id == schema.users.c.id)
-    .order_by(_memberships.c.created_at, _memberships.c.user_id)
-)
+_members = with_people(memberships, memberships.c.role)
 
 
 class Members(OrganizationStore):
     def members(self, organization_id: str) -> list[Member]:
-        statement = _members.where(_memberships.c.organization_id == organization_id)
-        return [_to_member(row) for row in self._all(statement)]
+        statement = _members.where(memberships.c.organization_id == organization_id)
+        return [to_member(row) for row in self._all(statement)]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
-        return self._one(_members.where(*_membership(organization_id, user_id)), {}, _to_member)
+        of_user = MEMBERSHIPS.where(organization_id=organization_id, user_id=user_id)
+        return self._one(_members.where(*of_user), {}, to_member)
 
     def add_membership(self, user_id: str, organization_id: str, role: Role, **act: Unpack[Act]) -> None:
         with self._changing(organization_id, **act) as connection:
@@ -41,13 +47,10 @@ class Members(OrganizationStore):
 
     def set_member_role(self, organization_id: str, user_id: str, role: Role, **act: Unpack[Act]) -> Role:
         """Change a role and return the one before, also audited. Conflict for the last owner and at home."""
-        with self._database.write() as connection:
-            now = self._clock()
-            organization, before = _locked(connection, now, organization_id, user_id, act)
+        with self._changing_member(organization_id, user_id, act) as (connection, organization, before):
             if before == "owner" and role != "owner":
                 _require_dispensable(connection, organization, user_id)
-            _update_role(connection, to_micros(now), organization_id, user_id, role)
-            append_audit(connection, now, detailed(act.get("audit"), {"from": before}))
+            _update_role(connection, to_micros(self._clock()), organization_id, user_id, role)
             return before
 
     def put_member(
@@ -58,24 +61,19 @@ class Members(OrganizationStore):
             lock_organization(connection, organization_id)
             now = self._clock()
             before = role_in(connection, organization_id, user_id)
-            if before == role:
-                return before
             if before is None:
                 insert_membership(connection, to_micros(now), user_id, organization_id, role)
-            else:
+            elif before != role:
                 _update_role(connection, to_micros(now), organization_id, user_id, role)
-            append_audit(connection, now, audit)
+            append_audit(connection, now, audit if before != role else None)
             return before
 
     def remove_member(self, organization_id: str, user_id: str, **act: Unpack[Act]) -> Role:
         """End a membership and return its role. Conflict for the last owner and at home."""
-        with self._database.write() as connection:
-            now = self._clock()
-            organization, before = _locked(connection, now, organization_id, user_id, act)
+        with self._changing_member(organization_id, user_id, act) as (connection, organization, before):
             if before == "owner":
                 _require_dispensable(connection, organization, user_id)
-            end_membership(connection, to_micros(now), organization_id, user_id)
-            append_audit(connection, now, detailed(act.get("audit"), {"from": before}))
+            end_membership(connection, to_micros(self._clock()), organization_id, user_id)
             return before
 
     def drop_member(self, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> Role | None:
@@ -90,12 +88,25 @@ class Members(OrganizationStore):
             append_audit(connection, now, detailed(audit, {"from": before}))
             return before
 
+    @contextmanager
+    def _changing_member(
+        self, organization_id: str, user_id: str, act: Act
+    ) -> Iterator[tuple[Connection, Organization, Role]]:
+        with self._database.write() as connection:
+            organization = lock_organization(connection, organization_id)
+            before = role_in(connection, organization_id, user_id)
+            if before is None:
+                raise NotFound("There is no such member.")
+            if (permit := act.get("permit")) is not None:
+                permit.ask(connection, organization_id, self._clock(), before)
+            yield connection, organization, before
+            append_audit(connection, self._clock(), detailed(act.get("audit"), {"from": before}))
+
 
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
     """End a membership of a locked organization with the roles, credentials and invitations that depend on it."""
-    connection.execute(delete(_memberships).where(*_membership(organization_id, user_id)))
-    created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
-    connection.execute(update(_projects).where(*created).values(creator_id=""))
+    MEMBERSHIPS.remove(connection, organization_id=organization_id, user_id=user_id)
+    PROJECTS.change(connection, {"creator_id": ""}, organization_id=organization_id, creator_id=user_id)
     end_memberships_in_spaces(connection, user_id, organization_id)
     revoke_invitations_to(connection, now, organization_id, user_id)
     revoke_unvouched(connection, now, user_id)
@@ -105,16 +116,16 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
 
 def is_last(connection: Connection, organization_id: str, **role: Role) -> bool:
     """Tell whether a locked organization has one member, or one with the role, at most."""
-    these = equal_to(_memberships, organization_id=organization_id, **role)
-    return len(connection.execute(select(_memberships.c.user_id).where(*these).limit(2)).all()) < 2
+    these = MEMBERSHIPS.where(organization_id=organization_id, **role)
+    return len(connection.execute(select(memberships.c.user_id).where(*these).limit(2)).all()) < 2
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
     """Tell whether a locked organization is the user's personal one."""
     oldest = (
-        select(_memberships.c.user_id)
-        .where(_memberships.c.organization_id == organization.id)
-        .order_by(_memberships.c.created_at, _memberships.c.user_id)
+        select(memberships.c.user_id)
+        .where(memberships.c.organization_id == organization.id)
+        .order_by(memberships.c.created_at, memberships.c.user_id)
         .limit(1)
     )
     return organization.is_personal and connection.execute(oldest).scalar() == user_id
@@ -134,36 +145,20 @@ def _require_dispensable(connection: Connection, organization: Organization, use
         )
 
 
-def _locked(
-    connection: Connection, now: datetime, organization_id: str, user_id: str, act: Act
-) -> tuple[Organization, Role]:
-    organization = lock_organization(connection, organization_id)
-    role = role_in(connection, organization_id, user_id)
-    if role is None:
-        raise NotFound("There is no such member.")
-    if (permit := act.get("permit")) is not None:
-        permit.ask(connection, organization_id, now, role)
-    return organization, role
-
-
 def _update_role(connection: Connection, now: int, organization_id: str, user_id: str, role: Role) -> None:
-    connection.execute(update(_memberships).where(*_membership(organization_id, user_id)).values(role=role))
+    MEMBERSHIPS.change(connection, {"role": role}, organization_id=organization_id, user_id=user_id)
     revoke_unvouched(connection, now, user_id)
 
 
-def _membership(organization_id: str, user_id: str) -> list[ColumnElement[bool]]:
-    return equal_to(_memberships, organization_id=organization_id, user_id=user_id)
-
-
-def _to_member(row: Cells) -> Member:
-    return Member(USERS.read(row), row[USER_WIDTH], from_micros(row[USER_WIDTH + 1]))
+def to_member(row: Cells) -> Member:
+    return Member(USERS.read(row), row[-2], from_micros(row[-1]))
 
 
 _invitations = RecordTable(invitations, Invitation, "-created_at", "id")
 _member_of_email = (
-    select(schema.users.c.id)
-    .join(schema.memberships, schema.memberships.c.user_id == schema.users.c.id)
-    .where(schema.users.c.email_key == bindparam("email"), here(schema.memberships))
+    select(users.c.id)
+    .join(memberships, memberships.c.user_id == users.c.id)
+    .where(users.c.email_key == bindparam("email"), here(memberships))
 )
 
 
@@ -209,8 +204,7 @@ class Invitations(OrganizationStore):
         with self._database.write() as connection:
             now = self._clock()
             invitation = _spend(connection, now, token_hash)
-            email = select(schema.users.c.email_key).where(schema.users.c.id == user_id)
-            found = connection.execute(email).scalar()
+            found = USERS.cell(connection, "email_key", id=user_id)
             if found is None:
                 raise NotFound(f"User {user_id} does not exist.")
             if found != address_key(invitation.email):

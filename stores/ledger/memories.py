@@ -1,21 +1,19 @@
-"""Raw memories: the verbatim text is an entity, its capture a row. Their payloads, and what was marked wrong."""
+"""Raw memories: the verbatim text is an entity, its capture a row. Their payloads; citations; words marked wrong."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, delete, func, insert, literal, or_, select
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, literal, or_, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.citations import CitationReads, CitationWrites
-from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, equal_to, here, reader, sound
-from stores.ledger.encoding import check_text, fold, key_of
-from stores.ledger.engine import in_chunks
+from stores.ledger.columns import DAMAGE, RecordTable, Rows, among, beside, damaged, here, json_list, reader, sound
+from stores.ledger.encoding import check_keys, check_text, fold, key_of, to_micros
 from stores.ledger.entities import EntityWrites
-from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, entity_columns, to_entity
-from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows, json_list, listed
+from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
+from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
 CANDIDATE = "reflection_candidate"
@@ -63,7 +61,7 @@ _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("en
 _is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
 
 _outcomes = select(AsJson(_table.c.id, _table.c.entity_id, _table.c.review_state)).where(
-    _of_organization, _is_decided, _table.c.id.in_(listed("ids"))
+    _of_organization, _is_decided, among(_table.c.id)
 )
 
 
@@ -98,7 +96,55 @@ def content_hash(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-class MemoryReads(CitationReads):
+_citations = schema.citations
+
+
+class CitedBy(NamedTuple):
+    record_id: str
+    visibility: str
+    """As it was when the record was cited."""
+    sessions: int
+    """Distinct."""
+    last_us: int
+    """Microseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    visible: frozenset[str]
+    """Keys of everything that the citing user may read."""
+    session_key: str
+    """A record counts once per user and session."""
+    surface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """Outcome of `cite`: each id is in one of the three, in order."""
+
+    counted: Mapping[str, str]
+    """Visibility key of each newly counted record."""
+    replayed: tuple[str, ...]
+    """Cited before in this session."""
+    unknown: tuple[str, ...]
+    """Absent or invisible."""
+
+
+_cited_by = (
+    select(
+        _citations.c.record_id,
+        _citations.c.visibility,
+        func.count().label("sessions"),
+        func.max(_citations.c.cited_at).label("last_us"),
+    )
+    .where(here(_citations), among(_citations.c.record_id))
+    .group_by(_citations.c.record_id, _citations.c.user_id, _citations.c.visibility)
+    .subquery()
+)
+_packed_cited_by = select(AsJson(*_cited_by.c))
+
+
+class MemoryReads(Store):
     """The caller checks permissions where no visibility keys are given."""
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
@@ -106,14 +152,10 @@ class MemoryReads(CitationReads):
         return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        return self._one(_by_ids, {"organization": organization_id, "ids": [memory_id]}, _to_memory)
+        return self._one(_by_ids, {"organization": organization_id, "ids": json_list([memory_id])}, _to_memory)
 
     def by_ids(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        rows = (
-            row
-            for ids in in_chunks(memory_ids)
-            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
-        )
+        rows = self._all(_by_ids, {"organization": organization_id, "ids": json_list(memory_ids)})
         return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
 
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
@@ -128,17 +170,22 @@ class MemoryReads(CitationReads):
             rows = connection.execute(page.limit(query.limit).offset(query.offset)).all()
         return sound(rows, lambda row: ListedCapture(_to_memory(row), row[-1])), total
 
+    def citations(self, organization_id: str, record_ids: Iterable[str]) -> list[CitedBy]:
+        """Count by record, citing user and visibility key."""
+        values = {"organization": organization_id, "ids": json_list(record_ids)}
+        return [CitedBy._make(row) for row in self._packed(_packed_cited_by, values)]
 
-class MemoryWrites(CitationWrites):
+
+class MemoryWrites(Writes):
     def __init__(self, writing: Writing, records: EntityWrites) -> None:
         super().__init__(writing)
         self._records = records
 
     def memory(self, memory_id: str) -> RawMemory | None:
-        return self._one(_by_ids, self._here | {"ids": [memory_id]}, _to_memory)
+        return self._one(_by_ids, self._here | {"ids": json_list([memory_id])}, _to_memory)
 
     def by_ids(self, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        rows = (row for ids in in_chunks(memory_ids) for row in self._run(_by_ids, self._here | {"ids": ids}))
+        rows = self._run(_by_ids, self._here | {"ids": json_list(memory_ids)})
         return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
 
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
@@ -153,13 +200,12 @@ class MemoryWrites(CitationWrites):
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
         """Return waiting candidates with one of the texts, earliest first."""
-        hashes = [content_hash(text) for text in texts]
+        hashes = json_list(content_hash(text) for text in texts)
         values = self._here | {"visibility": visibility, "content_hashes": hashes}
         return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def made_of(self, record_ids: Iterable[str]) -> list[Entity]:
-        chunks = ([key_of(each) for each in ids] for ids in in_chunks(record_ids))
-        return sound((row for keys in chunks for row in self._run(_made_of, self._here | {"ids": keys})), to_entity)
+        return sound(self._run(_made_of, self._here | {"ids": json_list(map(key_of, record_ids))}), to_entity)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         values = self._here | {"entity": entity_id}
@@ -197,6 +243,23 @@ class MemoryWrites(CitationWrites):
         memory = self._present(memory_id)
         capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
         return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
+
+    def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
+        """Count each visible record once per user and session."""
+        check_keys((citing.session_key, citing.surface))
+        distinct = list(dict.fromkeys(record_ids))
+        there = self._records.outlines(distinct).values()
+        readable = {each.id: each.visibility for each in there if each.visibility in citing.visible}
+        known = [each for each in distinct if each in readable]
+        shared: Values = {"user_id": self.actor_id, "session_key": citing.session_key, "surface": citing.surface}
+        shared |= {"organization_id": self.organization_id, "cited_at": to_micros(self.now)}
+        rows = [shared | {"record_id": each, "visibility": readable[each]} for each in known]
+        counted = {row["record_id"]: row["visibility"] for row in rows if self._insert_new(_citations, row)}
+        return Cited(
+            counted,
+            tuple(each for each in known if each not in counted),
+            tuple(each for each in distinct if each not in readable),
+        )
 
     def _present(self, memory_id: str) -> RawMemory:
         memory = self.memory(memory_id)
@@ -259,26 +322,22 @@ def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
     return listed
 
 
-_payloads = schema.payload_texts
-
-
-def _text(organization_id: str, memory_id: str, place: int) -> Select[str]:
-    return select(_payloads.c.content).where(
-        *equal_to(_payloads, organization_id=organization_id, id=memory_id, place=place)
-    )
+_payloads = Rows(schema.payload_texts)
 
 
 class PayloadReads(Store):
     def text(self, organization_id: str, memory_id: str, place: int) -> str | None:
-        row = self._first(_text(organization_id, memory_id, place))
-        return None if row is None else str(row[0])
+        text: str | None = self._cell(_payloads, "content", organization_id=organization_id, id=memory_id, place=place)
+        return text
 
 
 class PayloadWrites(Writes):
     """Adds nothing to the feed. Erasing the raw memory erases its payload."""
 
     def text(self, memory_id: str, place: int) -> str | None:
-        return self._connection.execute(_text(self.organization_id, memory_id, place)).scalar()
+        of_memory: Values = {"organization_id": self.organization_id, "id": memory_id}
+        text: str | None = _payloads.cell(self._connection, "content", **of_memory, place=place)
+        return text
 
     def replace_text(self, memory_id: str, place: int, text: str) -> None:
         self._replace(memory_id, [(place, text)], place=place)
@@ -289,10 +348,10 @@ class PayloadWrites(Writes):
 
     def _replace(self, memory_id: str, texts: Iterable[tuple[int, str]], **where: int) -> None:
         of_memory = {"organization_id": self.organization_id, "id": memory_id}
-        self._connection.execute(delete(_payloads).where(*equal_to(_payloads, **of_memory, **where)))
+        _payloads.remove(self._connection, **of_memory, **where)
         rows = [of_memory | {"place": place, "content": text} for place, text in texts]
         check_text(str(row["content"]) for row in rows)
-        self._run(insert(_payloads), rows)
+        insert_rows(self._connection, _payloads.table, rows)
 
 
 _rejections = schema.rejections
@@ -311,16 +370,13 @@ class RejectionWrites(Writes):
             self._insert_new(_rejections, row | {"organization_id": self.organization_id})
 
     def admit(self, memory_id: str) -> None:
-        of_memory = equal_to(_rejections, organization_id=self.organization_id, memory_id=memory_id)
-        self._connection.execute(delete(_rejections).where(*of_memory))
+        Rows(_rejections).remove(self._connection, organization_id=self.organization_id, memory_id=memory_id)
 
     def rejected(self, scope: str, texts: Iterable[str]) -> dict[str, str]:
         """Return the rejected ones of these texts, each with the id of the memory that was marked wrong."""
         hashes = {text: _hash(text) for text in texts if text.strip()}
-        found: dict[str, str] = {}
-        for chunk in in_chunks(dict.fromkeys(hashes.values())):
-            values = self._here | {"scope": scope, "hashes": chunk}
-            found |= {row.text_hash: row.memory_id for row in self._run(_rejected, values)}
+        rows = self._run(_rejected, self._here | {"scope": scope, "hashes": json_list(hashes.values())})
+        found = {row.text_hash: row.memory_id for row in rows}
         return {text: found[text_hash] for text, text_hash in hashes.items() if text_hash in found}
 
 

@@ -1,22 +1,85 @@
-"""Organizations: created, renamed, and deleted with all content."""
+"""Organizations: created, renamed, deleted with all content; roles that changes of them and their people need."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Unpack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import Connection, Table, delete, insert, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, or_, select, tuple_, update
 
 from stores.clock import Clock
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import account_tables, schema
-from stores.ledger.account_tables import NO_FEED, ORGANIZATIONS, check_slug
+from stores.ledger.account_tables import (
+    MEMBERSHIPS,
+    NO_FEED,
+    ORGANIZATIONS,
+    check_slug,
+    invitations,
+    memberships,
+    users,
+)
 from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.encoding import check_text, to_micros
-from stores.ledger.engine import IN_CHUNK, Database
-from stores.ledger.permits import Act, revoke_invitations_to, role_in
+from stores.ledger.engine import Database
 from stores.ledger.rows import Values
 from stores.ledger.store import clashing
-from stores.records import Organization, Role
+from stores.records import GIVEN_BY, Organization, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    actor_id: str
+    check: Callable[[Any, Any], None]
+    """Called with the actor's role and the role to be taken away; raises to refuse."""
+
+    def ask(self, connection: Connection, organization_id: str, now: datetime, before: Role | None = None) -> None:
+        self.check(role_in(connection, organization_id, self.actor_id), before)
+
+
+class Act(TypedDict, total=False):
+    """Audit entry of a change, and the permit that it needs; without one all is permitted."""
+
+    audit: AuditDraft | None
+    permit: Permit | None
+
+
+def role_in(connection: Connection, organization_id: str, user_id: str) -> Role | None:
+    role: Role | None = MEMBERSHIPS.cell(connection, "role", organization_id=organization_id, user_id=user_id)
+    return role
+
+
+_giver = memberships.alias("giver")
+
+vouched = exists(
+    select(_giver.c.role)
+    .where(
+        _giver.c.organization_id == invitations.c.organization_id,
+        _giver.c.user_id == invitations.c.invited_by,
+        or_(*(and_(_giver.c.role == giver, invitations.c.role.in_(given)) for giver, given in GIVEN_BY.items())),
+    )
+    .correlate(invitations)
+)
+"""SQL condition: the inviter may still give the role."""
+
+
+def revoke_open(connection: Connection, now: int, *which: ColumnElement[bool]) -> None:
+    """Revoke those of these invitations that are neither accepted nor revoked."""
+    unanswered = (invitations.c.accepted_at.is_(None), invitations.c.revoked_at.is_(None))
+    connection.execute(update(invitations).where(*which, *unanswered).values(revoked_at=now))
+
+
+def revoke_invitations_to(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
+    """Revoke invitations to a user who joins or leaves a locked organization."""
+    address = select(users.c.email_key).where(users.c.id == user_id).scalar_subquery()
+    revoke_open(connection, now, invitations.c.organization_id == organization_id, invitations.c.email_key == address)
+
+
+def revoke_unvouched(connection: Connection, now: int, user_id: str) -> None:
+    """Revoke a user's invitations to roles that the user may not give any more."""
+    revoke_open(connection, now, invitations.c.invited_by == user_id, ~vouched)
+
 
 _organizations = schema.organizations
 _kept = _organizations.c.deleted_at.is_(None)
@@ -25,7 +88,8 @@ _OWNED = [table for table in reversed(schema.metadata.sorted_tables) if "organiz
 """Tables to clear with an organization, referring tables first."""
 PEOPLE = [table for table in _OWNED if hasattr(account_tables, table.name)]
 CONTENT = [table for table in _OWNED if table not in PEOPLE]
-"""Erased in pages."""
+PAGE = 500
+"""Rows of content that are erased at once."""
 
 PERSONAL_SLUG = "u-"
 """Reserved for personal organizations."""
@@ -124,7 +188,7 @@ class Organizations(OrganizationStore):
 
     def _erase_page(self, table: Table, organization_id: str) -> bool:
         key = list(table.primary_key)
-        page = select(*key).where(table.c.organization_id == organization_id).limit(IN_CHUNK)
+        page = select(*key).where(table.c.organization_id == organization_id).limit(PAGE)
         with self._database.write() as connection:
             found = [tuple(row) for row in connection.execute(page)]
             if found:
@@ -175,7 +239,7 @@ def insert_membership(connection: Connection, now: int, user_id: str, organizati
     """Make a user a member of a locked organization; invitations to the address end."""
     values = {"user_id": user_id, "organization_id": organization_id, "role": role, "created_at": now}
     with clashing("The user is a member of the organization already.", "The user or the organization does not exist."):
-        connection.execute(insert(schema.memberships), values)
+        MEMBERSHIPS.put(connection, values)
     revoke_invitations_to(connection, now, organization_id, user_id)
 
 

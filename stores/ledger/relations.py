@@ -1,19 +1,132 @@
-"""Relations: facts with transaction and valid time, never overwritten."""
+"""Relations: facts with transaction and valid time, never overwritten; their earlier ends; which fact ends which."""
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
-from sqlalchemy import BigInteger, BindParameter, Column, ColumnElement, and_, bindparam, exists, func, or_, select
+import sqlalchemy as sql
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
-from stores.ledger.columns import RecordTable, here, sound
-from stores.ledger.encoding import to_micros
-from stores.ledger.relation_history import unended
-from stores.ledger.store import AsJson, Store, json_list, listed
+from stores.ledger.columns import RecordTable, among, here, json_list, listed, sound, visible
+from stores.ledger.encoding import from_micros, optional_instant, to_micros
+from stores.ledger.store import AsJson, Store
 from stores.records import ORGANIZATION, JsonObject, Relation
+
+Moment = sql.BindParameter[int]
+_table = schema.relations
+_ends = schema.relation_ends
+_earlier = (
+    sql.select(_ends.c.relation_id, _ends.c.known_from, _ends.c.known_to, _ends.c.known_invalid_at)
+    .where(here(_ends), among(_ends.c.relation_id), _ends.c.known_from <= sql.bindparam("known", type_=sql.BigInteger))
+    .order_by(_ends.c.relation_id, _ends.c.known_from)
+)
+
+
+class EarlierEnd(NamedTuple):
+    known_from: datetime
+    known_to: datetime
+    invalid_at: datetime | None
+    """None: no end."""
+
+
+def believed(known: Moment) -> sql.ColumnElement[bool]:
+    """Return the SQL condition for the row of `relation_ends` known at a moment, one per relation at most."""
+    of_relation = (_ends.c.organization_id == _table.c.organization_id, _ends.c.relation_id == _table.c.id)
+    return sql.and_(*of_relation, _ends.c.known_from <= known, _ends.c.known_to > known)
+
+
+SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
+"""One at a time per type of target: a new one ends the one before."""
+
+
+class End(NamedTuple):
+    entity_type: str
+    visibility: str
+
+
+Ends = Mapping[str, End]
+MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
+"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's."""
+
+
+def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
+    """Return whether all readers of one fact may read the other, judging by keys."""
+    return ender <= ended | {ORGANIZATION}
+
+
+def lasts(relation: Relation, now: datetime) -> bool:
+    return relation.invalid_at is None or relation.invalid_at > now
+
+
+def ended_by(
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
+) -> list[Relation]:
+    """Return the rivals (same source and name) that a lasting fact ends."""
+    if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
+        return []
+    return [
+        old
+        for old in rivals
+        if old.expired_at is None
+        and lasts(old, now)
+        and _overlap(fresh, old)
+        and _may_end(fresh, old, ends, may_end)
+        and _is_of_one_type(fresh, old, ends)
+    ]
+
+
+def succeeded_at(
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
+) -> datetime | None:
+    """Return when the fact after a late one begins.
+
+    The lasting fact counts, and those before it that each ended where the next one began.
+    """
+    found: set[datetime] = set()
+    for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
+        if each.valid_at <= fresh.valid_at:
+            break
+        leads_on = each.invalid_at in found if each.expired_at is not None or not lasts(each, now) else True
+        was_true = each.invalid_at is None or each.invalid_at > each.valid_at
+        if leads_on and was_true and _is_of_one_type(fresh, each, ends) and _may_end(each, fresh, ends, may_end):
+            found.add(each.valid_at)
+    return min(found, default=None)
+
+
+def told_between(
+    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, may_end: MayEnd
+) -> list[Relation]:
+    """Return facts that ended at `next_at` (of `succeeded_at`) only because the fact between was unknown."""
+    if fresh.name not in SINGLE_VALUED or next_at is None or fresh.invalid_at != next_at:
+        return []
+    return [
+        old
+        for old in rivals
+        if old.invalid_at == next_at
+        and old.valid_at <= fresh.valid_at
+        and old.target_id != fresh.target_id
+        and _may_end(fresh, old, ends, may_end)
+        and _is_of_one_type(fresh, old, ends)
+    ]
+
+
+def _overlap(one: Relation, other: Relation) -> bool:
+    return (other.invalid_at is None or other.invalid_at > one.valid_at) and (
+        one.invalid_at is None or one.invalid_at > other.valid_at
+    )
+
+
+def _is_of_one_type(one: Relation, other: Relation, ends: Ends) -> bool:
+    return ends[one.target_id].entity_type == ends[other.target_id].entity_type
+
+
+def _may_end(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
+    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, ends[ended.target_id].visibility})
+    return may_end(frozenset({ender.visibility, ends[ender.target_id].visibility}), of_ended)
+
 
 SUPERSEDES = "SUPERSEDES"
 STATES = '{"from":'
@@ -44,56 +157,51 @@ class RelationDraft:
 RELATIONS = RecordTable(schema.relations, Relation)
 to_relation = RELATIONS.read
 
-_table = schema.relations
-_at = bindparam("at", type_=BigInteger)
-
-
-def holds() -> ColumnElement[bool]:
-    """Return the SQL condition: true at `at`, as known then."""
-    return and_(_table.c.created_at <= _at, _table.c.valid_at <= _at, unended(_at))
-
-
-def present() -> ColumnElement[bool]:
-    """Return the SQL condition: true at `at`, the present, even if the clock was set back."""
-    return and_(
-        _table.c.expired_at.is_(None),
-        or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at),
-        or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at),
-    )
-
-
+_at = sql.bindparam("at", type_=sql.BigInteger)
+is_open = _table.c.expired_at.is_(None)
+is_lasting = sql.or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
+has_begun = sql.or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
+"""The clock may have been set back."""
+is_present = sql.and_(is_open, has_begun, is_lasting)
+_still = sql.or_(_ends.c.known_invalid_at.is_(None), _ends.c.known_invalid_at > _at)
+held_then = sql.and_(
+    _table.c.created_at <= _at,
+    _table.c.valid_at <= _at,
+    sql.or_(
+        sql.and_(sql.or_(_table.c.expired_at > _at, sql.and_(is_open, is_lasting)), ~sql.exists().where(believed(_at))),
+        sql.exists().where(believed(_at), _ends.c.known_expired_at.is_(None), _still),
+    ),
+)
+"""True at `at`, as known then."""
 _of_organization = here(_table)
-_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
-def readable_end(end: Column[str], keys: Any = _visible) -> ColumnElement[bool]:  # noqa: ANN401, RUF100  (of an IN)
+def readable_end(end: sql.Column[str]) -> sql.ColumnElement[bool]:
     """Return the SQL condition: the entity at this end has one of the visibility keys."""
-    entities = schema.entities.c
-    return exists().where(
-        entities.organization_id == bindparam("organization"), entities.id == end, entities.visibility.in_(keys)
-    )
+    entities = schema.entities
+    return sql.exists().where(here(entities), entities.c.id == end, visible(entities))
 
 
-_packed_by_ids = select(AsJson(*RELATIONS.columns)).where(_of_organization, _table.c.id.in_(listed("ids")))
-_ids = select(_table.c.id).where(_of_organization)
+_packed_by_ids = sql.select(AsJson(*RELATIONS.columns)).where(_of_organization, among(_table.c.id))
+_ids = sql.select(_table.c.id).where(_of_organization)
 
-_hidden = select(schema.entities.c.id).where(here(schema.entities), ~schema.entities.c.visibility.in_(_visible))
+_hidden = sql.select(schema.entities.c.id).where(here(schema.entities), ~visible(schema.entities))
 # Hidden ids are read once from an index: looking up both ends of each relation takes twenty times as long.
 _relation_counts = (
-    select(_table.c.name, func.count())
+    sql.select(_table.c.name, sql.func.count())
     .where(
         here(_table),
-        _table.c.visibility.in_(_visible),
+        visible(_table),
         _table.c.source_id.not_in(_hidden),
         _table.c.target_id.not_in(_hidden),
-        present(),
+        is_present,
     )
     .group_by(_table.c.name)
     .order_by(_table.c.name)
 )
 _origin = listed("ids").subquery().c.value
-_linked = select(_origin).where(
-    or_(*(exists().where(here(_table), end == _origin) for end in (_table.c.source_id, _table.c.target_id)))
+_linked = sql.select(_origin).where(
+    sql.or_(*(sql.exists().where(here(_table), end == _origin) for end in (_table.c.source_id, _table.c.target_id)))
 )
 
 
@@ -112,5 +220,19 @@ class RelationReads(Store):
 
     def relation_counts(self, organization_id: str, visibility: frozenset[str]) -> dict[str, int]:
         at = to_micros(self._clock())
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": at}
+        values = {"organization": organization_id, "visibility": json_list(visibility), "at": at}
         return {row[0]: row[1] for row in self._all(_relation_counts, values)}
+
+    def earlier_ends(
+        self, organization_id: str, relation_ids: Iterable[str], known_at: datetime | None = None
+    ) -> dict[str, list[EarlierEnd]]:
+        """Return the ends known before the present one (or that of a moment), oldest first."""
+        at = to_micros(self._clock() if known_at is None else known_at)
+        found: defaultdict[str, list[EarlierEnd]] = defaultdict(list)
+        values = {"organization": organization_id, "ids": json_list(relation_ids), "known": at}
+        for relation_id, known_from, known_to, invalid_at in self._all(_earlier, values):
+            # The end known at the moment itself is its present one.
+            if known_at is None or known_to <= at:
+                end = EarlierEnd(from_micros(known_from), from_micros(known_to), optional_instant(invalid_at))
+                found[relation_id].append(end)
+        return dict(found)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.language.wording import plain
@@ -91,15 +90,7 @@ def _labels(entity: Entity) -> Iterator[tuple[str, str]]:
 
 
 def _workflow_keys(entity: Entity) -> Values:
-    found = entity.metadata
-    return {
-        "status_key": _string_key(found.get("status")),
-        "priority_key": _string_key(found.get("priority")),
-        "complexity_key": _string_key(found.get("complexity")),
-        "feature_key": _string_key(found.get("feature")),
-        "epic_id": cut(epic, ID_BYTES) if isinstance(epic := found.get("epic_id"), str) and epic else None,
-    }
-
-
-def _string_key(value: JsonValue) -> str:
-    return key_of(value) if isinstance(value, str) else ""
+    names = ("status", "priority", "complexity", "feature", "epic_id")
+    texts = {name: text for name in names if isinstance(text := entity.metadata.get(name), str)}
+    epic = texts.pop("epic_id", "")
+    return {f"{name}_key": key_of(texts.get(name)) for name in names[:4]} | {"epic_id": cut(epic, ID_BYTES) or None}

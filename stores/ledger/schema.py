@@ -1,13 +1,25 @@
 """Tables of records; those of people are in `account_tables`."""
 
-from sqlalchemy import Column, ForeignKey, ForeignKeyConstraint, Index, TextClause, text
+from sqlalchemy import Column, ForeignKeyConstraint, Index, TextClause, text
 
 from stores.jobs import Job
 from stores.ledger.account_tables import memberships as memberships
 from stores.ledger.account_tables import organizations as organizations
 from stores.ledger.account_tables import sessions as sessions
 from stores.ledger.account_tables import users as users
-from stores.ledger.columns import KeyText, columns_for, field_names, key, keys, number, of_user, refers, table
+from stores.ledger.columns import (
+    KeyText,
+    RecordTable,
+    columns_for,
+    field_names,
+    key,
+    keys,
+    number,
+    of_organization,
+    of_user,
+    refers,
+    table,
+)
 from stores.ledger.columns import metadata as metadata
 from stores.records import Capture, Change, Chunk, Document, Entity, ProjectAccess, Relation
 from stores.source_imports import SourceImport
@@ -43,11 +55,7 @@ _KEYS = ("type_key", "name_key", "category_key", "status_key", "priority_key", "
 _LAST = ("metadata", "description", "content", "search_text")
 """Long texts: SQLite walks their pages to reach later columns."""
 _COLUMNS = columns_for(
-    Entity,
-    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
-    *map(key, _KEYS),
-    key("epic_id", nullable=True),
-    key("search_text"),
+    Entity, of_organization(primary_key=True), *map(key, _KEYS), key("epic_id", nullable=True), key("search_text")
 )
 
 entities = table(
@@ -187,6 +195,7 @@ payload_texts = table(
 
 project_access = table("project_access", *keys("organization_id", "project_id"), of=ProjectAccess)
 """Outlives the project entity, because its tasks do."""
+PROJECTS = RecordTable(project_access, ProjectAccess)
 
 changes = table("changes", *keys("organization_id"), number("sequence", primary_key=True), of=Change)
 
@@ -208,8 +217,6 @@ idempotency_records = table(
     Index("ix_idempotency_records_record", "organization_id", "record"),
     refers("idempotency_keys", "organization_id", "slot", cascade=True),
 )
-
-leases = table("leases", *keys("organization_id", "name"), key("holder"), number("token"), number("expires_at"))
 
 jobs = table("jobs", *keys("organization_id"), key("holder"), Index("ix_jobs_due", "due_at"), of=Job)
 

@@ -4,13 +4,15 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
 
 from stores.credentials import DeviceLogin
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import (
+    PASSWORD_RESETS,
     SESSIONS,
+    USERS,
     device_logins,
     invitations,
     oauth_clients,
@@ -19,12 +21,11 @@ from stores.ledger.account_tables import (
     oauth_tokens,
     password_resets,
     tickets,
-    users,
 )
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
-from stores.ledger.columns import RecordTable, check_cells, equal_to
+from stores.ledger.columns import RecordTable, Rows, check_cells
 from stores.ledger.encoding import dump_json, load_object, to_micros
-from stores.ledger.permits import role_in
+from stores.ledger.organizations import role_in
 from stores.ledger.store import Store, clashing
 from stores.records import JsonObject, Session
 
@@ -50,12 +51,11 @@ class Sessions(AuditedStore):
     ) -> Session | RotationRefusal:
         """Replace the refresh token of a session, once; an old one may be stolen, and revokes the session."""
         mine = (_sessions.c.id == session_id, *_alive(now))
-        rotate = update(_sessions).where(*mine, _sessions.c.refresh_id == old_refresh_id).returning(*SESSIONS.columns)
         with self._database.write() as connection:
             values = {"refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
-            row = connection.execute(rotate.values(values)).first()
-            if row is not None:
-                return SESSIONS.read(row)
+            rotated = SESSIONS.renew(connection, values, *mine, refresh_id=old_refresh_id)
+            if rotated is not None:
+                return rotated
             return "reused" if SESSIONS.change(connection, {"revoked_at": to_micros(now)}, *mine) else "ended"
 
     def switch_session(
@@ -73,18 +73,15 @@ class Sessions(AuditedStore):
         """
         with self._database.write() as connection:
             now = self._clock()
-            mine = (_sessions.c.id == session_id, *_alive(now))
-            user_id = connection.execute(select(_sessions.c.user_id).where(*mine).with_for_update()).scalar()
-            if user_id is None:
+            session = SESSIONS.one(connection, *_alive(now), lock=True, id=session_id)
+            if session is None:
                 return None
-            if role_in(connection, organization_id, user_id) is None:
+            if role_in(connection, organization_id, session.user_id) is None:
                 raise NotFound("There is no such organization.")
-            move = update(_sessions).where(_sessions.c.id == session_id).returning(*SESSIONS.columns)
             moved = {"organization_id": organization_id, "refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
             whence = {name: text for name, text in zip(("ip_address", "user_agent"), seen, strict=True) if text}
-            row = connection.execute(move.values(moved | whence)).one()
             append_audit(connection, now, audit)
-            return SESSIONS.read(row)
+            return SESSIONS.renew(connection, moved | whence, id=session_id)
 
     def revoke_session(self, session_id: str, *, user_id: str | None = None, audit: AuditDraft | None = None) -> bool:
         """End a session (of `user_id`, if given); return whether it was active."""
@@ -158,8 +155,8 @@ UNUSED = timedelta(days=90)
 
 def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
     """Implement `Accounts.set_password_hash` in a transaction; the user is locked."""
-    connection.execute(update(users).where(users.c.id == user_id).values(password_hash=password_hash))
-    connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
+    USERS.change(connection, {"password_hash": password_hash}, id=user_id)
+    PASSWORD_RESETS.remove(connection, user_id=user_id)
     return end_sign_ins(connection, now, user_id)
 
 
@@ -170,6 +167,7 @@ DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "
 """Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
 
 _devices = RecordTable(device_logins, DeviceLogin)
+_tickets = Rows(tickets)
 
 
 class Tickets(Store):
@@ -180,17 +178,17 @@ class Tickets(Store):
         values = {"kind": kind, "token_hash": token_hash, "data": dump_json(data), "expires_at": to_micros(expires_at)}
         check_cells(tickets, values)
         with self._database.write() as connection, clashing("There is such a ticket already."):
-            connection.execute(insert(tickets), values)
+            _tickets.put(connection, values)
 
     def read(self, kind: str, token_hash: str) -> JsonObject | None:
         """Return the data of a valid ticket, without spending it."""
-        holds = (*equal_to(tickets, kind=kind, token_hash=token_hash), tickets.c.expires_at > to_micros(self._clock()))
+        holds = (*_tickets.where(kind=kind, token_hash=token_hash), tickets.c.expires_at > to_micros(self._clock()))
         row = self._first(select(tickets.c.data).where(*holds))
         return None if row is None else load_object(row[0])
 
     def take(self, kind: str, token_hash: str) -> JsonObject | None:
         """Spend a ticket and return its data, once."""
-        spend = delete(tickets).where(*equal_to(tickets, kind=kind, token_hash=token_hash))
+        spend = delete(tickets).where(*_tickets.where(kind=kind, token_hash=token_hash))
         with self._database.write() as connection:
             row = connection.execute(spend.returning(tickets.c.data, tickets.c.expires_at)).first()
         expired = row is None or row.expires_at <= to_micros(self._clock())
@@ -206,11 +204,15 @@ class DeviceLogins(AuditedStore):
     def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
         return self._find(_devices, *self._waiting(user_code_hash))
 
-    def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
-        self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
-
-    def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
-        self._decide(user_code_hash, audit, state="denied")
+    def decide(
+        self, user_code_hash: str, user_id: str, organization_id: str | None, audit: AuditDraft | None = None
+    ) -> None:
+        """Approve a waiting device for an organization; deny it without one."""
+        approved = {"state": "approved", "user_id": user_id, "organization_id": organization_id}
+        values = {"state": "denied"} if organization_id is None else approved
+        with self._audited(audit) as connection, clashing("", "The user or the organization does not exist."):
+            if not _devices.change(connection, values, *self._waiting(user_code_hash)):
+                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")
 
     def enter(
         self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
@@ -247,8 +249,3 @@ class DeviceLogins(AuditedStore):
     def _waiting(self, user_code_hash: str) -> list[ColumnElement[bool]]:
         waiting = _devices.where(user_code_hash=user_code_hash, state="pending")
         return [*waiting, device_logins.c.expires_at > to_micros(self._clock())]
-
-    def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
-        with self._audited(audit) as connection, clashing("", "The user or the organization does not exist."):
-            if _devices.change(connection, values, *self._waiting(user_code_hash)) == 0:
-                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")

@@ -6,19 +6,17 @@ from datetime import datetime
 from typing import Unpack
 from uuid import uuid4
 
-from sqlalchemy import Connection, insert, or_
+from sqlalchemy import Connection, or_
 
 from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
 from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import check_keys
-from stores.ledger.engine import in_chunks, upsert
-from stores.ledger.organizations import OrganizationStore, require_member
-from stores.ledger.permits import Act
+from stores.ledger.engine import upsert
+from stores.ledger.organizations import Act, OrganizationStore, require_member
 from stores.ledger.rows import Values
-from stores.space_access import LETTING_IN
-from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
+from stores.spaces import LETTING_IN, MemberDraft, MemorySpace, SpaceMember
 
 NOT_ENABLED = "scope_not_enabled"
 MANUALLY = "manually_disabled"
@@ -34,13 +32,12 @@ class Spaces(OrganizationStore):
         audit = act.pop("audit", None)
         # The visibility key of its memories must fit into every index.
         check_keys((f"memory:{space.memory_scope}:{space.scope_key}",))
-        values = _space_values(space)
         with self._changing(space.organization_id, **act) as connection:
-            place = {name: values[name] for name in ("organization_id", "memory_scope", "scope_key")}
-            found = _spaces.one(connection, **place)
+            place: Values = {"organization_id": space.organization_id, "memory_scope": space.memory_scope}
+            found = _spaces.one(connection, **place, scope_key=space.scope_key)
             if found is not None:
-                return _shown(found)
-            connection.execute(insert(memory_spaces), values)
+                return found
+            _spaces.insert(connection, space)
             if space.memory_scope in LETTING_IN:
                 owner = MemberDraft("user", space.created_by_user_id, "owner")
                 _put(connection, space, owner, space.created_by_user_id, space.created_at)
@@ -51,29 +48,28 @@ class Spaces(OrganizationStore):
         """Return an organization's spaces, oldest first; of private ones, the user's."""
         # A private space exists for its user only.
         readable = or_(memory_spaces.c.memory_scope != "private", memory_spaces.c.scope_key == user_id)
-        return [_shown(each) for each in self._list(_spaces, readable, organization_id=organization_id)]
+        return self._list(_spaces, readable, organization_id=organization_id)
 
     def space(self, organization_id: str, space_id: str) -> MemorySpace | None:
-        found = self._find(_spaces, organization_id=organization_id, id=space_id)
-        return None if found is None else _shown(found)
+        return self._find(_spaces, organization_id=organization_id, id=space_id)
 
     def some(self, organization_id: str, space_ids: Iterable[str]) -> list[MemorySpace]:
-        return [
-            _shown(each)
-            for ids in in_chunks(space_ids)
-            for each in self._list(_spaces, memory_spaces.c.id.in_(ids), organization_id=organization_id)
-        ]
+        named = memory_spaces.c.id.in_(sorted({*space_ids}))
+        return self._list(_spaces, named, organization_id=organization_id)
 
     def members(self, organization_id: str, space_id: str) -> list[SpaceMember]:
         """Return the members of a space, oldest first; expired ones too."""
         return self._list(_members, organization_id=organization_id, space_id=space_id)
 
-    def edit(self, organization_id: str, space_id: str, change: SpaceChange, **act: Unpack[Act]) -> MemorySpace:
-        """Change and return a space; Forbidden if it is to be switched on and its scope is not enabled."""
+    def edit(self, organization_id: str, space_id: str, changes: Values, **act: Unpack[Act]) -> MemorySpace:
+        """Change `name`, `description`, `state`, and keys of `metadata`; return the space.
+
+        Forbidden if it is to be switched on and its scope is not enabled.
+        """
         with self._changing(organization_id, **act) as connection:
             before = _there(connection, organization_id, space_id)
-            after = replace(_changed(before, change), updated_at=self._clock())
-            _spaces.change(connection, _space_values(after), organization_id=organization_id, id=space_id)
+            after = replace(_changed(before, changes), updated_at=self._clock())
+            _spaces.change(connection, _spaces.values(after), organization_id=organization_id, id=space_id)
             return after
 
     def put_member(
@@ -102,24 +98,17 @@ def _there(connection: Connection, organization_id: str, space_id: str) -> Memor
     space = _spaces.one(connection, organization_id=organization_id, id=space_id)
     if space is None:
         raise NotFound("memory_space_not_found")
-    return _shown(space)
+    return space
 
 
-def _changed(before: MemorySpace, change: SpaceChange) -> MemorySpace:
-    state = change.state or before.state
-    if state == "active" and before.disabled_reason == NOT_ENABLED:
+def _changed(before: MemorySpace, changes: Values) -> MemorySpace:
+    after = replace(before, **changes | {"metadata": before.metadata | changes.get("metadata", {})})
+    if after.state == "active" and before.disabled_reason == NOT_ENABLED:
         raise Forbidden(
             f"{NOT_ENABLED}: the scope `{before.memory_scope}` is not enabled.", remediation="Leave `state` out."
         )
     reason = before.disabled_reason or MANUALLY
-    return replace(
-        before,
-        name=before.name if change.name is None else change.name,
-        description=before.description if change.description is None else change.description,
-        state=state,
-        disabled_reason=reason if state == "disabled" else None,
-        metadata={**before.metadata, **change.metadata},
-    )
+    return replace(after, disabled_reason=reason if after.state == "disabled" else None)
 
 
 def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
@@ -129,11 +118,3 @@ def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_i
     renewed = {name: insertion.excluded[name] for name in ("role", "permissions", "expires_at", "updated_at")}
     statement = insertion.on_conflict_do_update(index_elements=_PRINCIPAL, set_=renewed).returning(*_members.columns)
     return _members.read(connection.execute(statement, _members.values(member)).one())
-
-
-def _space_values(space: MemorySpace) -> Values:
-    return _spaces.values(space) | {"scope_key": space.scope_key or ""}
-
-
-def _shown(space: MemorySpace) -> MemorySpace:
-    return replace(space, scope_key=space.scope_key or None)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import chain
@@ -18,7 +18,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.columns import RecordTable
+from stores.ledger.columns import RecordTable, Rows
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import Database, insert_or_skip
 from stores.ledger.rows import Values
@@ -40,32 +40,6 @@ def _as_json(element: Any, compiler: Any, **options: Any) -> str:
 @compiles(AsJson, "sqlite")
 def _as_json_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
     return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
-
-
-class _JsonTexts(FunctionElement[str]):
-    inherit_cache = True
-
-
-@compiles(_JsonTexts)
-def _texts(element: Any, compiler: Any, **options: Any) -> str:
-    return f"json_array_elements_text(CAST({compiler.process(element.clauses, **options)} AS JSON))"
-
-
-@compiles(_JsonTexts, "sqlite")
-def _texts_on_sqlite(element: Any, compiler: Any, **options: Any) -> str:
-    return f"json_each({compiler.process(element.clauses, **options)})"
-
-
-def listed(name: str) -> sql.Select[Any]:
-    """Select the texts of a JSON list parameter; hundreds of bound parameters are slower."""
-    return sql.select(
-        _JsonTexts(sql.bindparam(name, type_=sql.Text)).table_valued(sql.column("value", sql.Text)).c.value
-    )
-
-
-def json_list(texts: Iterable[str]) -> str:
-    """Return the distinct texts as the value of a `listed` parameter."""
-    return dump_json(list[Any](dict.fromkeys(texts)))
 
 
 ROWS = 64
@@ -121,6 +95,10 @@ class Store:
     def _list(self, table: RecordTable[T], *conditions: sql.ColumnElement[bool], **equal: Any) -> list[T]:
         with self._database.read() as connection:
             return table.all(connection, *conditions, **equal)
+
+    def _cell(self, table: Rows, name: str, **equal: Any) -> Any:  # noqa: ANN401, RUF100  (of any type)
+        with self._database.read() as connection:
+            return table.cell(connection, name, **equal)
 
     def _one(self, statement: sql.Executable, values: Mapping[str, Any], make: Callable[[Cells], T]) -> T | None:
         row = self._first(statement, values)

@@ -4,56 +4,57 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, or_, select, update
+from sqlalchemy import Column, Connection, Table, delete, select, union, update
 
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import RecordTable, among, equal_to, here
-from stores.ledger.documents import DocumentWrites
-from stores.ledger.engine import in_chunks, upsert
+from stores.ledger.columns import among, equal_to, here, json_list
+from stores.ledger.documents import DOCUMENTS, DocumentWrites
 from stores.ledger.exporting import SourceImportWrites
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
-from stores.ledger.jobs import JobWrites, Lease, require_lease
+from stores.ledger.jobs import JobWrites
 from stores.ledger.memories import MemoryWrites, PayloadWrites, RejectionWrites
 from stores.ledger.rows import Values
+from stores.ledger.schema import PROJECTS
 from stores.ledger.store import Entry, Writes, Writing
 from stores.ledger.workflow import WorkflowReads
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
 
 _entities = schema.entities
 _relations = schema.relations
-_documents = schema.documents
 _answers = schema.idempotency_keys
 _records = schema.idempotency_records
 
 
-def _delete_by(table: Any, *columns: str) -> Any:  # noqa: ANN401, RUF100  (a Delete of any table)
-    return delete(table).where(here(table), or_(*(among(table.c[column]) for column in columns)))
+def _delete_by(column: Column[Any]) -> Any:  # noqa: ANN401, RUF100  (a Delete of any table)
+    return delete(column.table).where(here(column.table), among(column))
 
 
-_touching = select(_relations.c.id, _relations.c.name, _relations.c.visibility, _relations.c.expired_at).where(
-    here(_relations), or_(among(_relations.c.source_id), among(_relations.c.target_id))
+# A union reads one index for each end; OR would read the relations of the whole organization.
+_touching = union(
+    *(
+        select(_relations.c.id, _relations.c.name, _relations.c.visibility, _relations.c.expired_at).where(
+            here(_relations), among(end)
+        )
+        for end in (_relations.c.source_id, _relations.c.target_id)
+    )
 )
 _erased = select(_entities.c.id, _entities.c.revision, _entities.c.entity_type, _entities.c.visibility).where(
     here(_entities), among(_entities.c.id)
 )
-_erase_revisions = _delete_by(schema.entity_revisions, "id")
+_erase_revisions = _delete_by(schema.entity_revisions.c.id)
 _deletions = (
     update(schema.raw_memories)
     .where(here(schema.raw_memories), among(schema.raw_memories.c.entity_id))
     .values(entity_id=None),
-    _delete_by(_relations, "source_id", "target_id"),
-    _delete_by(schema.entity_labels, "entity_id"),
+    *map(_delete_by, (_relations.c.source_id, _relations.c.target_id, schema.entity_labels.c.entity_id)),
     _erase_revisions,
-    _delete_by(schema.chunks, "id"),
-    _delete_by(schema.citations, "record_id"),
-    _delete_by(schema.payload_texts, "id"),
-    _delete_by(schema.raw_memories, "id"),
-    _delete_by(_entities, "id"),
+    *map(_delete_by, (schema.chunks.c.id, schema.citations.c.record_id, schema.payload_texts.c.id)),
+    *map(_delete_by, (schema.raw_memories.c.id, _entities.c.id)),
 )
 _forget_answers = (
     update(_answers)
@@ -73,19 +74,19 @@ class Erasure(DocumentWrites):
         """Erase an entity: revisions, labels, relations, stored answers, and a source's documents."""
         entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
         self._erase(self._chunks(_entities, source_id=entity_id), {})
-        self._drop_documents(source_id=entity_id)
+        DOCUMENTS.remove(self._connection, organization_id=self.organization_id, source_id=entity_id)
         self._erase([entity_id], fields or {})
         return entity
 
     def erase_past(self, entity_id: str) -> None:
         """Erase the replaced revisions of an entity, and the stored answers that name it."""
-        values: Values = self._here | {"ids": [entity_id]}
+        values: Values = self._here | {"ids": json_list([entity_id])}
         self._run(_erase_revisions, values)
-        self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}"]})
+        self._run(_forget_answers, values | {"ids": json_list([f"entity:{entity_id}"])})
 
     def remove_document(self, document_id: str) -> None:
         self.remove_chunks(document_id, ())
-        self._drop_documents(id=document_id)
+        DOCUMENTS.remove(self._connection, organization_id=self.organization_id, id=document_id)
 
     def remove_chunks(self, document_id: str, kept: Collection[str]) -> None:
         """Erase the chunks of a document but for those that are kept."""
@@ -98,25 +99,17 @@ class Erasure(DocumentWrites):
         of_one = equal_to(table, organization_id=self.organization_id, **equal)
         return self._connection.execute(select(table.c.id).where(*of_one)).scalars().all()
 
-    def _drop_documents(self, **equal: str) -> None:
-        which = equal_to(_documents, organization_id=self.organization_id, **equal)
-        self._connection.execute(delete(_documents).where(*which))
-
     def _erase(self, entity_ids: Iterable[str], fields: JsonObject) -> None:
-        for ids in in_chunks(entity_ids):
-            values: Values = self._here | {"ids": ids}
-            for row in self._run(_touching, values):
-                revision = 1 if row.expired_at is None else 2
-                self._record(Entry("relation", row.id, "delete", revision, row.name, row.visibility))
-            for row in self._run(_erased, values):
-                self._record(Entry("entity", row.id, "delete", row.revision, row.entity_type, row.visibility, fields))
-            for statement in _deletions:
-                self._run(statement, values)
-            self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}" for entity_id in ids]})
-
-
-_access = schema.project_access
-_projects = RecordTable(_access, ProjectAccess)
+        ids = list(entity_ids)
+        values: Values = self._here | {"ids": json_list(ids)}
+        for row in self._run(_touching, values):
+            revision = 1 if row.expired_at is None else 2
+            self._record(Entry("relation", row.id, "delete", revision, row.name, row.visibility))
+        for row in self._run(_erased, values):
+            self._record(Entry("entity", row.id, "delete", row.revision, row.entity_type, row.visibility, fields))
+        for statement in _deletions:
+            self._run(statement, values)
+        self._run(_forget_answers, values | {"ids": json_list(f"entity:{entity_id}" for entity_id in ids)})
 
 
 class RecordWrites(Erasure, WorkflowReads):
@@ -133,16 +126,14 @@ class PeopleWrites(Writes):
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
         """Store who may read a project; `keep_creator` keeps the creator of an existing row."""
-        insertion = upsert(self._connection.dialect.name, _access)
-        changed = ["visibility"] if keep_creator else ["visibility", "creator_id"]
-        statement = insertion.on_conflict_do_update(
-            index_elements=list(_access.primary_key), set_={name: insertion.excluded[name] for name in changed}
-        )
-        self._run(statement, _projects.values(access, organization_id=self.organization_id))
+        place = {"organization_id": self.organization_id, "project_id": access.project_id}
+        changes = {"visibility": access.visibility} | ({} if keep_creator else {"creator_id": access.creator_id})
+        if not PROJECTS.change(self._connection, changes, **place):
+            PROJECTS.insert(self._connection, access, organization_id=self.organization_id)
 
     def is_open_project(self, project_id: str) -> bool:
-        access = _projects.one(self._connection, organization_id=self.organization_id, project_id=project_id)
-        return access is not None and access.visibility == "org"
+        place: Values = {"organization_id": self.organization_id, "project_id": project_id}
+        return bool(PROJECTS.cell(self._connection, "visibility", **place) == "org")
 
 
 class Transaction(Writing):
@@ -175,10 +166,6 @@ class Transaction(Writing):
     def show_in_answer(self, entity_ids: Iterable[str]) -> None:
         """Name unwritten records in the answer: deleting or hiding them erases the stored answer."""
         self.shown.extend(entity_ids)
-
-    def require_lease(self, lease: Lease) -> None:
-        """Raise Conflict at the commit if the lease was lost."""
-        require_lease(self, lease)
 
     def seal(self, claim: Claim | None) -> None:
         """Mark the claim, then write the feed: the last statements before the commit."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Column, Connection, Select, and_, bindparam, func, select
+from sqlalchemy import BigInteger, Column, Connection, Select, and_, bindparam, func, select
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, here, sound
+from stores.ledger.columns import among, beside, equal_to, here, json_list, sound, visible
 from stores.ledger.encoding import dump_json, from_micros, key_of, to_micros
-from stores.ledger.engine import in_chunks
-from stores.ledger.relations import present
+from stores.ledger.relations import is_present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store, Writes
 from stores.records import Entity, JsonObject
@@ -31,7 +30,6 @@ BESIDE: JsonObject = {"from": "work"}
 
 _entities = schema.entities
 _relations = schema.relations
-_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
@@ -43,7 +41,7 @@ def _kept_beside(name: str, kind: str) -> Select[Any]:
             _relations.c.target_id == bindparam("subject"),
             _relations.c.name == name,
             _relations.c.provenance == dump_json(BESIDE),
-            present(),
+            is_present,
             _entities.c.type_key == kind,
         )
         .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
@@ -53,18 +51,12 @@ def _kept_beside(name: str, kind: str) -> Select[Any]:
 
 _notes = _kept_beside(ABOUT, "note")
 _learnings = _kept_beside(DERIVED_FROM, "episode")
-_readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.c.visibility.in_(_visible)).limit(
-    bindparam("limit")
-)
+_readable_notes = _notes.where(visible(_relations), visible(_entities)).limit(bindparam("limit"))
 
 
 def _between(task: Column[Any], first: Column[Any], names: Collection[str]) -> Select[Any]:
     return select(task, first).where(
-        here(_relations),
-        among(task),
-        _relations.c.name.in_(sorted(names)),
-        _relations.c.visibility.in_(_visible),
-        present(),
+        here(_relations), among(task), _relations.c.name.in_(sorted(names)), visible(_relations), is_present
     )
 
 
@@ -96,12 +88,7 @@ _table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
 
-_tasks = and_(
-    here(_table),
-    _table.c.project_id == bindparam("project"),
-    _table.c.type_key == "task",
-    _table.c.visibility.in_(_visible),
-)
+_tasks = and_(here(_table), _table.c.project_id == bindparam("project"), _table.c.type_key == "task", visible(_table))
 _open_tasks = and_(_tasks, _table.c.status_key != "archived")
 _changed_since = select(
     *(_table.c[name] for name in ("id", "revision", "status_key", "created_at", "updated_at"))
@@ -154,25 +141,25 @@ class WorkReads(Store):
     ) -> dict[str, list[str]]:
         """Return the present dependencies of tasks by visible facts; targets may be hidden."""
         found: dict[str, list[str]] = {}
-        values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
-        for ids in in_chunks(task_ids):
-            for statement in _dependencies:
-                for task_id, first_id in self._all(statement, values | {"ids": ids}):
-                    found.setdefault(task_id, []).append(first_id)
+        values = {"organization": organization_id, "visibility": json_list(visibility), "at": to_micros(self._clock())}
+        ids = json_list(task_ids)
+        for statement in _dependencies:
+            for task_id, first_id in self._all(statement, values | {"ids": ids}):
+                found.setdefault(task_id, []).append(first_id)
         return found
 
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
-        rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
+        rows = self._all(_readable_notes, values | {"visibility": json_list(visibility), "limit": limit})
         return sound(rows, to_entity)
 
     def task_tally(
         self, organization_id: str, project_id: str, visibility: frozenset[str], *, since: datetime
     ) -> TaskTally:
         """Count the tasks of a project, and list its creations and completions since a time, in one snapshot."""
-        values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
+        values = {"organization": organization_id, "project": project_id, "visibility": json_list(visibility)}
         by_status, by_priority = Counter[str](), Counter[str]()
         found: dict[str, dict[str, int]] = {}
         shown_by: dict[str, str] = {}
@@ -185,8 +172,8 @@ class WorkReads(Store):
                 found.setdefault(label, {})[status] = count
                 shown_by[label] = min(entity_id, shown_by.get(label, entity_id))
             labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
-            ids = sorted({shown_by[label] for label in labels})
-            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
+            ids = json_list(shown_by[label] for label in labels)
+            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all()
             changed = connection.execute(_changed_since, values | {"since": first}).all()
             completed = list(_completions(connection, organization_id, changed))
         entities = {entity.id: entity for entity in sound(rows, to_entity)}
@@ -202,9 +189,9 @@ class WorkReads(Store):
 def _completions(connection: Connection, organization_id: str, tasks: Sequence[Cells]) -> Iterator[int]:
     over = [task for task in tasks if task.status_key in ("done", "archived")]
     moves: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-    for ids in in_chunks(task.id for task in over if task.revision > 1):
-        for row in connection.execute(_earlier, {"organization": organization_id, "ids": ids}):
-            moves[row.id].append((_status(row.metadata), row.valid_from))
+    ids = json_list(task.id for task in over if task.revision > 1)
+    for row in connection.execute(_earlier, {"organization": organization_id, "ids": ids}):
+        moves[row.id].append((_status(row.metadata), row.valid_from))
     for task in over:
         completed, before = None, ""
         for status, at in (*moves[task.id], (task.status_key, task.updated_at)):

@@ -5,9 +5,11 @@ from datetime import UTC, datetime, timedelta
 import jwt
 
 from auth.tokens import Tokens
+from stores.records import Session
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "s" * 32
+SESSION = Session("s", "u", "o", "j", NOW, NOW + timedelta(days=90), None)
 
 
 def tokens(now: datetime = NOW, secret: str = SECRET) -> Tokens:
@@ -15,8 +17,8 @@ def tokens(now: datetime = NOW, secret: str = SECRET) -> Tokens:
 
 
 def test_tokens_carry_exactly_the_specified_claims() -> None:
-    access = jwt.decode(tokens().access("u", "o", "s"), options={"verify_signature": False})
-    refresh = jwt.decode(tokens().refresh("u", "o", "s", "j"), options={"verify_signature": False})
+    access = jwt.decode(tokens().access(SESSION), options={"verify_signature": False})
+    refresh = jwt.decode(tokens().refresh(SESSION), options={"verify_signature": False})
     assert set(access) == {"sub", "org", "sid", "typ", "iat", "exp"}
     assert set(refresh) == {"sub", "org", "sid", "typ", "jti", "iat", "exp"}
     assert (access["typ"], access["exp"] - access["iat"]) == ("access", 3600)

@@ -57,7 +57,7 @@ def sign_up(app: App, role: Role = "owner") -> Person:
     app.ledger.people.add_membership(user_id, organization_id, role)
     session = Session(str(uuid.uuid4()), user_id, organization_id, "r1", now, now + timedelta(days=1), None)
     app.ledger.people.create_session(session)
-    token = app.accounts.tokens.access(user_id, organization_id, session.id)
+    token = app.accounts.tokens.access(session)
     return Person(user_id, organization_id, session.id, token)
 
 

@@ -133,7 +133,8 @@ async def test_a_session_of_another_caller_or_a_lost_one_is_none(client: Client,
 
 async def test_a_session_outlives_the_access_token_that_opened_it(client: Client, app: App, ada: Person) -> None:
     session = await open_session(client, ada)
-    fresh = app.accounts.tokens.access(ada.user_id, ada.organization_id, ada.session_id)
+    (signed_in,) = app.ledger.people.sessions(ada.user_id)
+    fresh = app.accounts.tokens.access(signed_in)
     headers = {**session, "Authorization": f"Bearer {fresh}"}
     assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 200
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from auth.policy import narrowed_to
+from auth.principal import narrowed_to
 from stores.errors import EngrainError
 from tests.people import Person
 from tests.tools.records.test_containment import PRIVATE, made

@@ -13,8 +13,7 @@ from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import Forbidden, InvalidRequest, Unavailable
 from stores.jobs import JobDraft
-from stores.ledger import Transaction
-from stores.ledger.filters import EntityQuery
+from stores.ledger import EntityQuery, Transaction
 from stores.records import Entity
 from tools.app import App
 from tools.crawling.addresses import page_address, resolved

@@ -79,7 +79,7 @@ async def record_experience(app: App, call: Call, request: RecordExperienceReque
     """
     request = await in_thread(_in_project, app, call, request)
     home = await in_thread(app.accounts.home_of, call.caller.user_id)
-    done = await in_thread(publish, app.ledger, app.process_id, home, call, request)
+    done = await in_thread(publish, app.ledger, home, call, request)
     if not request.defer_embeddings:
         await until_visible(app, call.caller, done.sequence, [*done.revision.entities])
     return _receipt(app, call, done)

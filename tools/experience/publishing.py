@@ -44,11 +44,11 @@ class Published:
     sequence: int
 
 
-def publish(ledger: Ledger, holder: str, home: str | None, call: Call, request: RecordExperienceRequest) -> Published:
+def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperienceRequest) -> Published:
     """Publish the next revision of a source, whole or not at all; the same content writes nothing twice. Blocks.
 
     Raises:
-        Conflict: The source is bound to another project, or another request publishes it now.
+        Conflict: The source is bound to another project, or another request published it at this moment.
         Forbidden: Somebody else made it, and the caller is no maintainer.
     """
     caller, experience, project_id = call.caller, request.experience, str(request.experience.project_id)
@@ -56,34 +56,32 @@ def publish(ledger: Ledger, holder: str, home: str | None, call: Call, request: 
     place = place_of(caller, project_id, memory_id_of(manifest))
     outline, records = experience.outline(), list(projections(experience))
     hashed = content_hash(outline)
-    lease = ledger.leases.acquire(caller.organization_id, f"source {manifest}", holder)
-    try:
-        who, is_deferred = (caller.organization_id, caller.user_id), request.defer_embeddings
-        with ledger.transaction(*who, claim=call.claim, deferred=is_deferred) as tx:
-            require_live(project_id, tx.records.entity(project_id))
-            memory = bound_memory(tx, caller, manifest, project_id)
-            before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
-            is_new = memory is None or before.content_hash != hashed
-            number = before.number + is_new
-            stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
-            records[0] = replace(records[0], metadata=records[0].metadata | stamp)
-            if memory is None or is_new:
-                memory = keep_memory(tx, place, memory, experience, (records[0], hashed))
-                keep_payload(tx, place, outline, experience)
-            kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations))
-            there = tx.records.outlines(before.notes)
-            if is_new or not all(k in there and v.endswith(f":{there[k].revision}") for k, v in before.notes.items()):
-                kept, before.notes, before.note_relations = retire_notes(tx, place, before, kept), {}, {}
-            revision = _next(before, kept, hashed, number)
-            write_revision(tx, place.memory_id, revision)
-            if kept.written_entities:
-                tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
-            functions = (EMBED, DISTILL) if request.note_distillation else (EMBED,)
-            jobs = enqueue(tx, caller, place, functions, (experience.source_id, hashed))
-            tx.show_in_answer([place.memory_id, *revision.entities])
-            tx.require_lease(lease)
-    finally:
-        ledger.leases.release(lease)
+    who, is_deferred = (caller.organization_id, caller.user_id), request.defer_embeddings
+    seen = ledger.memories.memory(caller.organization_id, place.memory_id)
+    with ledger.transaction(*who, claim=call.claim, deferred=is_deferred) as tx:
+        require_live(project_id, tx.records.entity(project_id))
+        memory = bound_memory(tx, caller, manifest, project_id)
+        if memory is not None and (seen is None or seen.entity.revision != memory.entity.revision):
+            raise Conflict(f"The source {manifest} is being worked on by another request.")
+        before = read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
+        is_new = memory is None or before.content_hash != hashed
+        number = before.number + is_new
+        stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
+        records[0] = replace(records[0], metadata=records[0].metadata | stamp)
+        if memory is None or is_new:
+            memory = keep_memory(tx, place, memory, experience, (records[0], hashed))
+            keep_payload(tx, place, outline, experience)
+        kept = keep(tx, place, (records, edges(experience)), (before.entities, before.relations))
+        there = tx.records.outlines(before.notes)
+        if is_new or not all(k in there and v.endswith(f":{there[k].revision}") for k, v in before.notes.items()):
+            kept, before.notes, before.note_relations = retire_notes(tx, place, before, kept), {}, {}
+        revision = _next(before, kept, hashed, number)
+        write_revision(tx, place.memory_id, revision)
+        if kept.written_entities:
+            tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
+        functions = (EMBED, DISTILL) if request.note_distillation else (EMBED,)
+        jobs = enqueue(tx, caller, place, functions, (experience.source_id, hashed))
+        tx.show_in_answer([place.memory_id, *revision.entities])
     return Published(memory, revision, kept, jobs, tx.sequence)
 
 

@@ -1,6 +1,7 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -13,7 +14,7 @@ from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import JsonObject, Role
-from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
+from stores.spaces import MemberDraft, MemorySpace, SpaceMember
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Method, Operation, Request, Result, Route, Run
@@ -143,16 +144,20 @@ def _permit(call: Call) -> Permit:
     return permit(call, check)
 
 
+def _view(space: MemorySpace, members: Sequence[SpaceMemberView] = ()) -> MemorySpaceView:
+    return MemorySpaceView.of(space, scope_key=space.scope_key or None, members=[*members])
+
+
 def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
     members = app.ledger.spaces.members(space.organization_id, space.id)
-    return MemorySpaceView.of(space, members=[SpaceMemberView.of(each) for each in members])
+    return _view(space, [SpaceMemberView.of(each) for each in members])
 
 
 def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
     """List the memory spaces of the organization, without their members; of private ones, the caller's own."""
     require_whole(call.caller, "Managing memory spaces")
     found = app.ledger.spaces.spaces(call.caller.organization_id, call.caller.user_id)
-    return MemorySpacesView(spaces=[MemorySpaceView.of(space, members=[]) for space in found])
+    return MemorySpacesView(spaces=[_view(space) for space in found])
 
 
 def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:
@@ -176,7 +181,7 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
             organization_id=caller.organization_id,
             id=str(uuid.uuid4()),
             memory_scope=scope,
-            scope_key=key,
+            scope_key=key or "",
             name=request.name.strip(),
             description=request.description,
             state="active" if enabled else "disabled",
@@ -226,15 +231,15 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
         caller, space_id = call.caller, str(request.space_id)
         present_space(app, caller, space_id)
         fields = ("name", "description", "state", "metadata")
-        given = [name for name in fields if getattr(request, name) is not None]
+        given = {name: value for name in fields if (value := getattr(request, name)) is not None}
         if not given:
             raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(fields)}.")
-        name = None if request.name is None else request.name.strip()
-        change = SpaceChange(name, request.description, request.state, request.metadata or {})
+        if "name" in given:
+            given["name"] = given["name"].strip()
         details: JsonObject = {"changed": [*given], "state": request.state}
         audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
         edit = app.ledger.spaces.edit
-        return _with_members(app, edit(caller.organization_id, space_id, change, audit=audit, permit=_permit(call)))
+        return _with_members(app, edit(caller.organization_id, space_id, given, audit=audit, permit=_permit(call)))
 
     changed = await in_thread(write)
     await app.events.renew(call.caller.organization_id)

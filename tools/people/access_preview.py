@@ -108,7 +108,7 @@ def _space_ids(request: PreviewMemorySpaceAccessRequest) -> list[str]:
 def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessRequest) -> Principal | None:
     if request.target_principal_type != "user":
         return None
-    found = app.ledger.people.caller(request.target_principal_id, caller.organization_id, None)
+    found = app.ledger.people.caller(request.target_principal_id, caller.organization_id)
     return None if found is None else principal_of(*found)
 
 

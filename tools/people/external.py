@@ -15,7 +15,7 @@ from auth.external.vouched import Entrance, Vouched, bound_organization, role_of
 from auth.one_time import new_token
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
-from stores.ledger.external_identities import CODEHOST
+from stores.ledger import CODEHOST
 from stores.records import Role
 from tools.app import App
 from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run

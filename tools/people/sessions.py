@@ -14,7 +14,7 @@ from auth.rights import require_session
 from auth.visibility import private_key
 from stores.errors import InvalidRequest, NotFound
 from stores.jobs import JobDraft
-from stores.ledger.external_identities import CODEHOST
+from stores.ledger import CODEHOST
 from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry

@@ -13,7 +13,7 @@ from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.ledger import Brief, EntityQuery, Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
-from stores.space_access import LETTING_IN
+from stores.spaces import LETTING_IN
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Request

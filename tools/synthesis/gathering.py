@@ -278,7 +278,7 @@ def _judged(
 
 def _withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
     organization = caller.organization_id
-    found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization, None)
+    found = None if caller.is_narrowed else app.ledger.people.caller(caller.user_id, organization)
     if found is None:
         return frozenset()
     projects = {each.project_id for each in found[1].projects}

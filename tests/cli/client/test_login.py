@@ -15,6 +15,7 @@ import pytest
 
 from auth.tokens import Tokens
 from cli.client.credentials import Credential, Credentials
+from stores.records import Session
 from tests.cli.client.conftest import PASSWORD, SECRET, Shell, bearer, signed_up
 from tools.runtime.launch import ServerProcess
 
@@ -173,8 +174,9 @@ def expired(token: str) -> str:
     body = token.split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
     hour = timedelta(hours=1)
-    tokens = Tokens(SECRET, "HS256", hour, hour, lambda: datetime.now(UTC) - 3 * hour)
-    return tokens.access(claims["sub"], claims["org"], claims["sid"])
+    now = datetime.now(UTC)
+    tokens = Tokens(SECRET, "HS256", hour, hour, lambda: now - 3 * hour)
+    return tokens.access(Session(claims["sid"], claims["sub"], claims["org"], "r", now, now, None))
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ def member_of_acme(app: App) -> Principal:
     app.ledger.people.put_member(watcher.user_id, "acme-id", "member")
     session = app.accounts.new_session(watcher.user_id, "acme-id")
     app.ledger.people.create_session(session)
-    return app.accounts.authenticate(app.accounts.tokens.access(watcher.user_id, "acme-id", session.id))
+    return app.accounts.authenticate(app.accounts.tokens.access(session))
 
 
 async def test_first_sign_in_joins_the_bound_organization(browser: Browser, provider: Provider, app: App) -> None:
@@ -355,7 +355,7 @@ async def test_only_server_admins_free_the_slug_of_a_provider(browser: Browser, 
     assert admin is not None
     session = app.accounts.new_session(admin.id, app.ledger.people.memberships(admin.id)[0][0].id)
     app.ledger.people.create_session(session)
-    token = app.accounts.tokens.access(admin.id, session.organization_id, session.id)
+    token = app.accounts.tokens.access(session)
     allowed = {"name": "Nowhere", "slug": "nowhere"}
     browser.client.cookies.clear()
     made = await post(f"{browser.base}/api/orgs", json=allowed, headers={"Authorization": f"Bearer {token}"})

@@ -13,9 +13,7 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, org
 
 __all__ = ["postgres"]
 
-CONTRACT = frozenset(
-    {"concurrency", "engine", "feed", "idempotency", "jobs", "leases", "listing", "migrating", "tickets"}
-)
+CONTRACT = frozenset({"concurrency", "engine", "feed", "idempotency", "jobs", "listing", "migrating", "tickets"})
 """Tests of what differs between databases: locks, feed order, JSON, migrations. CI runs the rest too."""
 
 

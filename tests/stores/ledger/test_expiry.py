@@ -49,4 +49,4 @@ def test_a_client_that_somebody_lets_in_stays(ledger: Ledger, clock: SteppingClo
     ledger.grants.redeem_code("code", "g1", TokenPair("a1", far, "r1", far, ()))
     clock.now = begun + 2 * UNUSED
     assert ledger.people.prune_expired() == 0
-    assert ledger.grants.identity("a1") is not None
+    assert ledger.grants.granted("a1") is not None

@@ -72,7 +72,6 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
     invitation = Invitation("i1", organization_id, "c@x.org", "member", ANN, clock.now, clock.now + DAYS_30)
     ledger.invitations.create(invitation, "token", audit=deed("member.invite", organization_id))
     ledger.people.create_session(session("bobs", BOB, organization_id))
-    ledger.leases.acquire(organization_id, "import", "process-1")
 
 
 def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(

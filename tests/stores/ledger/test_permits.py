@@ -10,7 +10,7 @@ from stores.errors import Forbidden
 from stores.ledger import Ledger, Permit, schema
 from stores.ledger.engine import Database
 from stores.records import Invitation, Role, Team
-from stores.spaces import MemberDraft, MemorySpace, SpaceChange
+from stores.spaces import MemberDraft, MemorySpace
 from tests.stores.ledger.samples import ANN, BOB, DAYS_30, SteppingClock, add_project, deed, organization, person
 
 CAT, EVE, SHARED = "user-cat", "user-eve", "shared"
@@ -39,7 +39,7 @@ DEEDS: dict[str, tuple[Role | None, Callable[[Ledger, Permit], object]]] = {
     "give project": (None, lambda it, may: it.teams.put_project(SHARED, "t1", "p2", "project_viewer", permit=may)),
     "take project": (None, lambda it, may: it.teams.remove_project(SHARED, "t1", "p1", permit=may)),
     "create space": (None, lambda it, may: it.spaces.create(replace(SPACE, id="s2", scope_key="x"), permit=may)),
-    "edit space": (None, lambda it, may: it.spaces.edit(SHARED, "s1", SpaceChange(name="x"), permit=may)),
+    "edit space": (None, lambda it, may: it.spaces.edit(SHARED, "s1", {"name": "x"}, permit=may)),
     "let into space": (
         None,
         lambda it, may: it.spaces.put_member(SHARED, "s1", MemberDraft("user", BOB, "owner"), ANN, permit=may),

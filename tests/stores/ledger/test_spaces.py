@@ -5,7 +5,7 @@ import pytest
 
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import Ledger, Permit
-from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
+from stores.spaces import MemberDraft, MemorySpace, SpaceMember
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, deed
 
 ANNS = Permit(ANN, lambda _actor, _before: None)
@@ -33,14 +33,12 @@ def grants(ledger: Ledger, user_id: str = BOB) -> dict[str, bool]:
 
 
 def test_a_change_merges_metadata_and_leaves_the_rest(ledger: Ledger, crew: MemorySpace) -> None:
-    changed = ledger.spaces.edit(
-        ORG, "s1", SpaceChange(name="New", metadata={"b": 2}), audit=deed("memory.space.update")
-    )
+    changed = ledger.spaces.edit(ORG, "s1", {"name": "New", "metadata": {"b": 2}}, audit=deed("memory.space.update"))
     assert (changed.name, changed.description, changed.metadata) == ("New", None, {"a": 1, "b": 2})
     assert changed.updated_at > crew.updated_at
     assert changed == ledger.spaces.space(ORG, "s1")
     with pytest.raises(NotFound, match="memory_space_not_found"):
-        ledger.spaces.edit(OTHER, "s1", SpaceChange(name="x"))
+        ledger.spaces.edit(OTHER, "s1", {"name": "x"})
 
 
 @pytest.mark.parametrize(

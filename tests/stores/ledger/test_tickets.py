@@ -38,7 +38,7 @@ def test_of_many_who_take_one_ticket_one_gets_it(ledger: Ledger, second: Ledger,
 def test_of_many_polls_at_once_one_gets_the_approval(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
     login = DeviceLogin("device", "code", {}, 5, expires_at=clock.now + timedelta(days=36_500))
     ledger.device_logins.start(login)
-    ledger.device_logins.approve("code", ANN, ORG)
+    ledger.device_logins.decide("code", ANN, ORG)
     answers = at_once(lambda n: (ledger, second)[n % 2].device_logins.enter("device", begun))
     assert sum(isinstance(answer, Session) for answer in answers) == 1
 
@@ -54,14 +54,14 @@ def begun(login: DeviceLogin) -> tuple[Session, AuditDraft]:
 def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:
     ledger.people.create_organization(organization("elsewhere", is_personal=False))
     ledger.device_logins.start(DeviceLogin("device", "code", {}, 5, expires_at=clock.now + 10 * MINUTE))
-    ledger.device_logins.approve("code", ANN, "elsewhere")
+    ledger.device_logins.decide("code", ANN, "elsewhere")
     assert ledger.device_logins.enter("device", begun) == "access_denied"
     assert ledger.people.session("s-device") is None
     assert ledger.device_logins.enter("device", begun) == "expired_token"
 
 
 def test_an_approval_that_cannot_be_honoured_is_not_spent(ledger: Ledger, device: DeviceLogin) -> None:
-    ledger.device_logins.approve("code", ANN, ORG)
+    ledger.device_logins.decide("code", ANN, ORG)
     ledger.people.create_session(begun(replace(device, user_id=ANN, organization_id=ORG))[0])
     with pytest.raises(Conflict):
         ledger.device_logins.enter("device", begun)

@@ -84,13 +84,12 @@ def admit(ledger: Ledger) -> None:
 def send(ledger: Ledger, who: str, run: Experience) -> None:
     found = ledger.people.caller(who, ORG, None)
     assert found is not None
-    publish(ledger, "process", None, Call(principal_of(*found)), RecordExperienceRequest(experience=run))
+    publish(ledger, None, Call(principal_of(*found)), RecordExperienceRequest(experience=run))
 
 
 def restarted(ledger: Ledger, folder: Path) -> Ledger:
     ledger.close()
     again = Ledger.open(f"sqlite:///{folder / FILE}")
-    again.leases.release_holder("process")
     again.jobs.release_holder("worker")
     return again
 

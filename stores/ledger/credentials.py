@@ -1,20 +1,84 @@
-"""OAuth 2.1 grants to MCP clients. Codes and tokens are stored as hashes only."""
+"""API keys, of which uses are buffered, and OAuth 2.1 grants to MCP clients. Secrets are stored as hashes only."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, or_, select, update
 
+from stores.clock import Clock
 from stores.credentials import AuthorizationCode, Grant, OAuthClient
-from stores.errors import NotFound
-from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
+from stores.errors import NotFound, Unavailable
+from stores.ledger.account_tables import api_keys, oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.columns import RecordTable, equal_to
 from stores.ledger.encoding import dump_json, from_micros, load_strings, to_micros
-from stores.ledger.identities import IDENTITY_WIDTH, identity_beside, to_identity
+from stores.ledger.engine import Database
 from stores.ledger.store import clashing
-from stores.records import Identity, JsonObject
+from stores.records import ApiKey, JsonObject
+
+_keys = RecordTable(api_keys, ApiKey, "-created_at", "id")
+_note = update(api_keys).where(
+    api_keys.c.id == bindparam("of_key"),
+    or_(api_keys.c.last_used_at.is_(None), api_keys.c.last_used_at < bindparam("at")),
+)
+
+
+class ApiKeys(AuditedStore):
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._uses: dict[str, int] = {}
+        """Last use of each key that is not written yet, in microseconds."""
+
+    def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
+        """Store a key; Conflict if its id or prefix is taken."""
+        taken, gone = "A key of that prefix exists already.", "The user or the organization does not exist."
+        with self._audited(audit) as connection, clashing(taken, gone):
+            _keys.insert(connection, key, key_hash=key_hash)
+
+    def find(self, prefix: str) -> tuple[ApiKey, str] | None:
+        """Return a valid key with its hash."""
+        ends = api_keys.c.expires_at
+        holds = (*_keys.where(prefix=prefix, revoked_at=None), or_(ends.is_(None), ends > to_micros(self._clock())))
+        row = self._first(select(*_keys.columns, api_keys.c.key_hash).where(*holds))
+        return None if row is None else (_keys.read(row), row.key_hash)
+
+    def key(self, organization_id: str, key_id: str) -> ApiKey | None:
+        return self._find(_keys, organization_id=organization_id, id=key_id)
+
+    def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
+        """List keys of an organization or member, ended ones too, newest first."""
+        of_user = {} if user_id is None else {"user_id": user_id}
+        with suppress(Unavailable):
+            self.write_uses()
+        return self._list(_keys, organization_id=organization_id, **of_user)
+
+    def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
+        with self._database.write() as connection:
+            if _keys.one(connection, organization_id=organization_id, id=key_id) is None:
+                raise NotFound(f"There is no API key {key_id}.")
+            now = self._clock()
+            if _keys.change(connection, {"revoked_at": to_micros(now)}, id=key_id, revoked_at=None):
+                append_audit(connection, now, audit)
+
+    def note_use(self, key_id: str) -> None:
+        """Note a use in memory, without I/O."""
+        self._uses[key_id] = to_micros(self._clock())
+
+    def write_uses(self) -> int:
+        """Write the noted uses; return how many. After an Unavailable they stay noted."""
+        uses, self._uses = self._uses, {}
+        try:
+            if uses:
+                with self._database.write() as connection:
+                    noted = [{"of_key": key_id, "at": at} for key_id, at in sorted(uses.items())]
+                    connection.execute(_note.values(last_used_at=bindparam("at")), noted)
+        except Unavailable:
+            self._uses = uses | self._uses
+            raise
+        return len(uses)
+
 
 REFRESH_GRACE = timedelta(seconds=30)
 """Time in which processes that share a grant may refresh it at once."""
@@ -32,9 +96,7 @@ class TokenPair:
     """Scopes of the access token: those of the grant, or fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class GrantIdentity:
-    identity: Identity
+class GrantedAccess(NamedTuple):
     grant: Grant
     scopes: tuple[str, ...]
     expires_at: datetime
@@ -73,13 +135,10 @@ class Grants(AuditedStore):
         with self._database.write() as connection:
             at = self._clock()
             now = to_micros(at)
-            spend = update(oauth_codes).where(*_unspent(code_hash, now)).values(grant_id=grant_id)
-            row = connection.execute(spend.returning(*_codes.columns)).first()
-            if row is None:
-                spent_for = select(oauth_codes.c.grant_id).where(oauth_codes.c.code_hash == code_hash)
-                spent = connection.execute(spent_for).scalar()
-                return _revoke_reused(connection, at, spent, request)
-            code = _codes.read(row)
+            code = _codes.renew(connection, {"grant_id": grant_id}, *_unspent(code_hash, now))
+            if code is None:
+                spent_for = _codes.cell(connection, "grant_id", code_hash=code_hash)
+                return _revoke_reused(connection, at, spent_for, request)
             of_user = (code.client_id, code.user_id, code.organization_id)
             grant = Grant(grant_id, *of_user, code.resource, code.scopes, at, at, tokens.refresh_expires_at)
             _grants.insert(connection, grant)
@@ -89,7 +148,7 @@ class Grants(AuditedStore):
 
     def refreshable(self, refresh_hash: str) -> Grant | None:
         """Return the grant of a refresh token; pass even a spent one to `rotate`, to detect theft."""
-        row = self._first(_by_refresh_token(refresh_hash, to_micros(self._clock())))
+        row = self._first(_by_token("refresh", refresh_hash, to_micros(self._clock())))
         return None if row is None else _grants.read(row)
 
     def rotate(
@@ -102,7 +161,7 @@ class Grants(AuditedStore):
         """
         with self._database.write() as connection:
             now = to_micros(self._clock())
-            found = connection.execute(_by_refresh_token(refresh_hash, now).with_for_update()).first()
+            found = connection.execute(_by_token("refresh", refresh_hash, now).with_for_update()).first()
             if found is None or found.client_id != client_id:
                 return "ended"
             by_hash = select(_tokens.c.spent_at).where(_tokens.c.token_hash == tokens.refresh_hash)
@@ -118,24 +177,16 @@ class Grants(AuditedStore):
             connection.execute(delete(_tokens).where(_tokens.c.grant_id == found.id, replaced))
             _insert_tokens(connection, found.id, tokens)
             until = to_micros(tokens.refresh_expires_at)
-            renew = update(oauth_grants).where(oauth_grants.c.id == found.id).returning(*_grants.columns)
-            row = connection.execute(renew.values(last_used_at=now, expires_at=until)).one()
             _clients.change(connection, {"last_used_at": now}, id=client_id)
-            return _grants.read(row)
+            return _grants.renew(connection, {"last_used_at": now, "expires_at": until}, id=found.id) or "ended"
 
-    def identity(self, access_hash: str) -> GrantIdentity | None:
-        """Return the identity behind a valid access token of a current member, in one query."""
-        now = to_micros(self._clock())
-        statement = (
-            identity_beside(oauth_grants, *_grants.columns, _tokens.c.scopes, _tokens.c.expires_at)
-            .join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
-            .where(*_holding("access", access_hash, now), _tokens.c.spent_at.is_(None))
-        )
-        row = self._first(statement)
+    def granted(self, access_hash: str) -> GrantedAccess | None:
+        """Return the grant behind a valid access token."""
+        found = _by_token("access", access_hash, to_micros(self._clock()))
+        row = self._first(found.where(_tokens.c.spent_at.is_(None)))
         if row is None:
             return None
-        grant = _grants.read(row[IDENTITY_WIDTH:])
-        return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
+        return GrantedAccess(_grants.read(row), load_strings(row.token_scopes), from_micros(row.until))
 
     def of_user(self, user_id: str) -> list[Grant]:
         return self._list(_grants, *_alive(to_micros(self._clock())), user_id=user_id)
@@ -162,13 +213,11 @@ def _alive(now: int) -> list[ColumnElement[bool]]:
     return [oauth_grants.c.revoked_at.is_(None), oauth_grants.c.expires_at > now]
 
 
-def _holding(kind: str, token_hash: str, now: int) -> list[ColumnElement[bool]]:
-    return [*equal_to(_tokens, token_hash=token_hash, kind=kind), _tokens.c.expires_at > now, *_alive(now)]
-
-
-def _by_refresh_token(token_hash: str, now: int) -> Select[Any]:
-    joined = select(*_grants.columns, _tokens.c.spent_at).join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
-    return joined.where(*_holding("refresh", token_hash, now))
+def _by_token(kind: str, token_hash: str, now: int) -> Select[Any]:
+    of_token = (_tokens.c.spent_at, _tokens.c.scopes.label("token_scopes"), _tokens.c.expires_at.label("until"))
+    joined = select(*_grants.columns, *of_token).join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
+    holds = (*equal_to(_tokens, token_hash=token_hash, kind=kind), _tokens.c.expires_at > now)
+    return joined.where(*holds, *_alive(now))
 
 
 def _revoke_reused(
@@ -182,12 +231,12 @@ def _revoke_reused(
 def _revoke(
     connection: Connection, now: datetime, action: str, request: JsonObject | None, *which: ColumnElement[bool]
 ) -> bool:
-    statement = update(oauth_grants).where(*which, oauth_grants.c.revoked_at.is_(None)).returning(*_grants.columns)
-    row = connection.execute(statement.values(revoked_at=to_micros(now))).first()
-    if row is None:
+    ended = _grants.renew(connection, {"revoked_at": to_micros(now)}, *which, revoked_at=None)
+    if ended is None:
         return False
-    details: JsonObject = {"grant_id": row.id, "user_id": row.user_id}
-    append_audit(connection, now, AuditDraft(action, row.organization_id, None, row.client_id, details, request or {}))
+    details: JsonObject = {"grant_id": ended.id, "user_id": ended.user_id}
+    audit = AuditDraft(action, ended.organization_id, None, ended.client_id, details, request or {})
+    append_audit(connection, now, audit)
     return True
 
 
