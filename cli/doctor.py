@@ -20,7 +20,7 @@ import typer
 from cli.client.failure import CommandFailed
 from cli.serving import guarded
 from cli.setup.command import SET_UP, setups
-from stores.embedding.session import BuiltinEmbedder
+from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.shipped import SHA256, shipped_file
 from stores.errors import EngrainError
 from stores.folder import Holder, holder, is_claimed

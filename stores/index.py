@@ -24,10 +24,7 @@ class IndexBatch:
 
     @classmethod
     def of(cls, records: Iterable[Entity | Relation], position: Position) -> Self:
-        items = [
-            Item("entity", each.id, each) if isinstance(each, Entity) else Item("relation", each.id, each)
-            for each in records
-        ]
+        items = [Item("entity" if isinstance(each, Entity) else "relation", each.id, each) for each in records]
         return cls(items, position)
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from stores.embedding import Embedder
-from stores.embedding.late import LateEncoder
+from stores.embedding.builtin import LateEncoder
 
 CLOSE_TIMEOUT_S = 10.0
 """A library whose import is cut short can crash."""

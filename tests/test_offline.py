@@ -12,7 +12,7 @@ EMBED = (
     "embedder = build_embedder(EmbeddingSpec()); embedder.embed_query('hello'); embedder.close()"
 )
 ENCODE = (
-    "from stores.embedding.late import LateEncoder; "
+    "from stores.embedding.builtin import LateEncoder; "
     "encoder = LateEncoder(); encoder.encode_question('hello'); encoder.close()"
 )
 

@@ -24,7 +24,7 @@ from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
-from stores.embedding.late import LateEncoder
+from stores.embedding.builtin import LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.exposures import Exposures
@@ -156,7 +156,6 @@ def open_stores(
         ledger.idempotency.release_dead_claims(process_id)
         ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
-        stack.callback(workers.close)
         spec = _spec(EmbeddingSpec, settings, "embedding")
         if embedder is None and (embedder := build_embedder(spec, workers)) is not None:
             stack.callback(embedder.close)

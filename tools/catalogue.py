@@ -28,13 +28,13 @@ from tools.people import (
 from tools.reflecting import promotion, promotion_drain, reflect
 from tools.relations import end_relation, explore, neighbors, relations, temporal
 from tools.runtime import logs
-from tools.search import citations, search
+from tools.search import exposure, search
 from tools.synthesis import operations as synthesis
 from tools.work import manage, notes, project_metrics, tasks
 
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
-    context, citations, create, entities, change, tasks, notes, manage, explore, neighbors,
+    context, exposure, create, entities, change, tasks, notes, manage, explore, neighbors,
     slices, project_metrics, relations, end_relation, temporal, documents, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, review, spaces, access_preview, imports, exporting, status, logs,

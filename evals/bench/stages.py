@@ -14,8 +14,7 @@ from evals.client import Client, encoded
 from evals.harness.server import served
 from evals.machine import resident_mb, spread, timed_ms
 from evals.reflection.run import SPLITS, read_notes
-from stores.embedding.late import LateEncoder
-from stores.embedding.session import BuiltinEmbedder
+from stores.embedding.builtin import BuiltinEmbedder, LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError
 from tools.records.entity_models import BULK_LIMIT
@@ -178,7 +177,7 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
 def _bare_rate(texts: Sequence[Record]) -> float:
     """Read texts with the default models, as a server does; return how many per second."""
     with ExitStack() as stack:
-        workers = stack.enter_context(closing(Workers(Settings().reading_threads)))
+        workers = Workers(Settings().reading_threads)
         embedder = stack.enter_context(closing(BuiltinEmbedder(workers)))
         reader = stack.enter_context(closing(LateEncoder(workers)))
         embedder.embed_query("load the model")

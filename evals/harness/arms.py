@@ -11,7 +11,7 @@ import numpy as np
 
 from evals.client import Client
 from evals.datasets.collection import Collection, Door, Question
-from stores.embedding.session import BuiltinEmbedder, Vectors
+from stores.embedding.builtin import BuiltinEmbedder, Vectors
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError
 

@@ -11,7 +11,7 @@ def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embed
         return None
     # Imported late: onnxruntime and the HTTP client slow the start.
     if spec.provider == "builtin":
-        from stores.embedding.session import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
+        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
 
         return BuiltinEmbedder(workers)
     from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose

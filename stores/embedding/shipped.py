@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import as_file, files
 from itertools import pairwise
@@ -36,11 +36,26 @@ _CLOSING = "\"')]}”’»"  # noqa: RUF001 - so are typographic quotes
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """Token i has the characters `spans[i]` and belongs to word `words[i]`."""
+class Tokens:
+    """Token i of a text has the characters `spans[i]` and belongs to word `words[i]`."""
 
-    spans: list[tuple[int, int]]
-    words: list[int]
+    text: str
+    spans: list[tuple[int, int]] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+
+    def rank(self, token: int) -> int:
+        """Rate a cut before a token: -1 within a word, up to 4 between paragraphs."""
+        if self.words[token] == self.words[token - 1]:
+            return -1
+        end, start = self.spans[token - 1][1], self.spans[token][0]
+        gap = self.text[end:start]
+        if not gap:
+            return 0
+        newlines = gap.count("\n")
+        if newlines:
+            return 4 if newlines > 1 else 3
+        before = self.text[max(end - 3, 0) : end].rstrip(_CLOSING)
+        return 2 if before[-1:] in _SENTENCE_END else 1
 
 
 class WordPieceTokenizer:
@@ -61,8 +76,8 @@ class WordPieceTokenizer:
         ids: list[int] = self._encode(text[:_CHARACTERS_READ]).ids
         return [self._first, *ids[:PASSAGE_TOKENS], self._last]
 
-    def pieces(self, text: str) -> Pieces:
-        found = Pieces([], [])
+    def tokens(self, text: str) -> Tokens:
+        found = Tokens(text)
         for block in _BLOCK.finditer(text):
             encoding = self._encode(block.group())
             offset, words_before = block.start(), found.words[-1] + 1 if found.words else 0
@@ -88,59 +103,33 @@ def split_passages(
     # A character is at most three tokens (a Hangul syllable, decomposed), an ASCII character at most one.
     if len(text) <= (limit if text.isascii() else limit // 3):
         return [Passage(0, len(text))]
-    spans, words = _tokens(text, tokenizer, characters_per_token)
-    boundaries, cuts = _Boundaries(text, spans, words), [0]
-    while len(spans) - cuts[-1] > limit:
-        cuts.append(_next_cut(boundaries, cuts[-1], limit))
-    edges = [0, *(spans[cut][0] for cut in cuts[1:]), len(text)]
+    tokens, cuts = _by_length(tokenizer.tokens(text), characters_per_token), [0]
+    while len(tokens.spans) - cuts[-1] > limit:
+        cuts.append(_next_cut(tokens, cuts[-1], limit))
+    edges = [0, *(tokens.spans[cut][0] for cut in cuts[1:]), len(text)]
     return [Passage(start, end) for start, end in pairwise(edges)]
 
 
-def _tokens(
-    text: str, tokenizer: WordPieceTokenizer, characters_per_token: int | None
-) -> tuple[list[tuple[int, int]], list[int]]:
-    pieces = tokenizer.pieces(text)
-    if characters_per_token is None or all(end - start <= 4 * characters_per_token for start, end in pieces.spans):
-        return pieces.spans, pieces.words
-    spans: list[tuple[int, int]] = []
-    words: list[int] = []
-    for (start, end), word in zip(pieces.spans, pieces.words, strict=True):
+def _by_length(tokens: Tokens, characters_per_token: int | None) -> Tokens:
+    if characters_per_token is None or all(end - start <= 4 * characters_per_token for start, end in tokens.spans):
+        return tokens
+    cut = Tokens(tokens.text)
+    for (start, end), word in zip(tokens.spans, tokens.words, strict=True):
         size = characters_per_token if end - start > 4 * characters_per_token else end - start
-        spans.extend((at, min(at + size, end)) for at in range(start, end, max(size, 1)))
-        words.extend([word] * (len(spans) - len(words)))
-    return spans, words
+        cut.spans.extend((at, min(at + size, end)) for at in range(start, end, max(size, 1)))
+        cut.words.extend([word] * (len(cut.spans) - len(cut.words)))
+    return cut
 
 
-class _Boundaries:
-    def __init__(self, text: str, spans: list[tuple[int, int]], words: list[int]) -> None:
-        self._text, self._spans, self._words = text, spans, words
-
-    def __len__(self) -> int:
-        return len(self._spans)
-
-    def rank(self, token: int) -> int:
-        if self._words[token] == self._words[token - 1]:
-            return -1
-        end, start = self._spans[token - 1][1], self._spans[token][0]
-        gap = self._text[end:start]
-        if not gap:
-            return 0
-        newlines = gap.count("\n")
-        if newlines:
-            return 4 if newlines > 1 else 3
-        before = self._text[max(end - 3, 0) : end].rstrip(_CLOSING)
-        return 2 if before[-1:] in _SENTENCE_END else 1
-
-
-def _next_cut(boundaries: _Boundaries, begin: int, limit: int) -> int:
-    remaining = len(boundaries) - begin
+def _next_cut(tokens: Tokens, begin: int, limit: int) -> int:
+    remaining = len(tokens.spans) - begin
     ideal = -(-remaining // -(-remaining // limit))
     near = range(begin + ideal - ideal // 4, begin + min(limit, ideal + ideal // 4) + 1)
-    best = max(near, key=lambda token: (boundaries.rank(token), -abs(token - begin - ideal)))
-    if boundaries.rank(best) >= 0:
+    best = max(near, key=lambda token: (tokens.rank(token), -abs(token - begin - ideal)))
+    if tokens.rank(best) >= 0:
         return best
     whole = range(begin + limit, begin, -1)
-    return next((token for token in whole if boundaries.rank(token) >= 0), begin + limit)
+    return next((token for token in whole if tokens.rank(token) >= 0), begin + limit)
 
 
 @contextmanager

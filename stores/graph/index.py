@@ -1,9 +1,7 @@
 """Graph index of one organization."""
 
 import math
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,44 +28,6 @@ WALK_CAP = 500
 MEMORY_MB = 128
 
 
-class Gate:
-    """Readers-writer lock that prefers writers. Not re-entrant."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._sharing = 0
-        self._wanted_alone = 0
-        self._alone = False
-
-    @contextmanager
-    def shared(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._alone and not self._wanted_alone)
-            self._sharing += 1
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._sharing -= 1
-                self._changed.notify_all()
-
-    @contextmanager
-    def exclusive(self) -> Iterator[None]:
-        with self._changed:
-            self._wanted_alone += 1
-            try:
-                self._changed.wait_for(lambda: not self._alone and not self._sharing)
-            finally:
-                self._wanted_alone -= 1
-            self._alone = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._alone = False
-                self._changed.notify_all()
-
-
 class GraphIndex:
     """Graph on disk, with one writing thread and any number of readers."""
 
@@ -87,8 +47,6 @@ class GraphIndex:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
-        self._gate = Gate()
-        self._closed = False
         self._transactions = 0
         self._records = 0
         self._cache = GraphCache(room or Room(MEMORY_MB * MIB), self._count, self._export)
@@ -106,18 +64,18 @@ class GraphIndex:
         return database_path(self._folder, self._engine)
 
     def position(self) -> Position | None:
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             rows = session.rows(schema.GET_POSITION)
         return Position(*rows[0]) if rows else None
 
     def contents(self) -> Mapping[str, int]:
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             table = session.table(schema.CONTENTS)
         return dict(zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True))
 
     def relation_ids(self) -> set[str]:
         """Both ends are in the graph; expired relations included."""
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
 
     def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
@@ -167,16 +125,14 @@ class GraphIndex:
         if not origins or query.finds_nothing():
             return {origin_id: [] for origin_id in origins}
         now = self._clock()
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
 
     def apply(self, batch: IndexBatch) -> None:
         """Apply the batch and advance the position, in one commit, or change nothing."""
-        with self._gate.shared():
-            self._check_open()
-            with self._transaction() as session:
-                ends = _write(session, batch)
-            self._cache.follow(ends, batch)
+        with self._sessions.transaction() as session:
+            ends = _write(session, batch)
+        self._cache.follow(ends, batch)
         self._transactions += 1
         self._records += len(batch.items)
         if self._transactions >= _CHECKPOINT_TRANSACTIONS or self._records >= _CHECKPOINT_RECORDS:
@@ -188,8 +144,7 @@ class GraphIndex:
         """Write the graph anew, checkpointed; reads wait. Ids are unique."""
         from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
 
-        with self._gate.exclusive():
-            self._check_open()
+        with self._sessions.alone():
             self._sessions.reopen(lambda: discard(self._path), _LOAD_POOL_MB)
             try:
                 writer = self._sessions.writer
@@ -211,8 +166,7 @@ class GraphIndex:
 
     def checkpoint(self) -> None:
         """Move the log into the graph file; blocks reads (a second at 200,000 edges)."""
-        with self._gate.exclusive():
-            self._check_open()
+        with self._sessions.alone():
             self._sessions.writer.command("CHECKPOINT")
             self._transactions = self._records = 0
             self._sessions.grow_pool()
@@ -230,10 +184,9 @@ class GraphIndex:
     def close(self) -> None:
         """Checkpoint and release the file. Idempotent."""
         self._cache.close()
-        with self._gate.exclusive():
-            if self._closed:
+        with self._sessions.alone():
+            if self._sessions.is_closed:
                 return
-            self._closed = True
             try:
                 if self._transactions:
                     self._sessions.writer.command("CHECKPOINT")
@@ -242,7 +195,7 @@ class GraphIndex:
                 release(self._folder)
 
     def _counts(self) -> list[list[Any]]:
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             return [session.rows(statement)[0] for statement in (schema.COUNT_ENTITIES, schema.COUNT_EDGES)]
 
     def _count(self) -> tuple[int, int]:
@@ -250,33 +203,9 @@ class GraphIndex:
         return entities, edges
 
     def _export(self) -> tuple[Any, Any]:
-        with self._reading() as session:
+        with self._sessions.reader() as session:
             edges = session.table(schema.EXPORT_EDGES)  # First, so that every end of an edge is among the entities.
             return session.table(schema.ALL_ENTITIES), edges
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise RuntimeError(f"The graph in {self._folder} is closed.")
-
-    @contextmanager
-    def _reading(self) -> Iterator[Session]:
-        with self._gate.shared():
-            self._check_open()
-            with self._sessions.reader() as session:
-                yield session
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Session]:
-        session = self._sessions.writer
-        try:
-            session.command("BEGIN TRANSACTION")
-            yield session
-            session.command("COMMIT")
-        except BaseException:
-            with suppress(RuntimeError):
-                session.command("ROLLBACK")
-            self._sessions.renew_writer()
-            raise
 
 
 def _write(session: Session, batch: IndexBatch) -> set[str]:
@@ -289,7 +218,7 @@ def _write(session: Session, batch: IndexBatch) -> set[str]:
     for entity_id in batch.gone("entity"):
         session.rows(schema.BURY_ENTITY, id=entity_id)
     for relation in _known_relations(session, relations):
-        ends.update(_put_relation(session, relation))
+        _put_relation(session, relation)
     for relation_id in batch.gone("relation"):
         for source_id, target_id in session.rows(schema.FIND_LINK, id=relation_id):
             session.rows(schema.BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
@@ -302,7 +231,7 @@ def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[En
     if not session.finds_rows_by_key or len(entities) < _WORTH_A_LIST:
         return entities
     known = _existing(session, [entity.id for entity in entities])
-    if fresh := [schema.entity_row(entity) for entity in entities if entity.id not in known]:
+    if fresh := [schema.row(schema.entity_values(entity)) for entity in entities if entity.id not in known]:
         session.rows(schema.CREATE_ENTITIES, rows=fresh)
     return [entity for entity in entities if entity.id in known]
 
@@ -317,7 +246,7 @@ def _known_relations(session: Session, relations: Sequence[Relation]) -> Sequenc
     ends = list(dict.fromkeys(end for relation in fresh for end in (relation.source_id, relation.target_id)))
     for end in set(ends) - _existing(session, ends):
         session.rows(schema.PUT_STAND_IN, id=end)
-    rows = [schema.edge_row(relation) for relation in fresh]
+    rows = [schema.row(schema.edge_values(relation)) for relation in fresh]
     session.rows(schema.CREATE_LINKS, rows=rows)
     session.rows(schema.CREATE_EDGES, rows=rows)
     return [relation for relation in relations if relation.id in known]
@@ -327,19 +256,12 @@ def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
     return {row[0] for row in session.rows(schema.FIND_ENTITIES, ids=list(entity_ids))}
 
 
-def _put_relation(session: Session, relation: Relation) -> list[str]:
-    ends = [relation.source_id, relation.target_id]
+def _put_relation(session: Session, relation: Relation) -> None:
     values = schema.edge_values(relation)
-    known = session.rows(schema.FIND_LINK, id=relation.id)
-    left: list[str] = known[0] if known and known[0] != ends else []
-    if left:
-        session.rows(schema.BURY_EDGE, id=relation.id, source_id=left[0], target_id=left[1])
-    if known and session.rows(schema.UPDATE_EDGE, **values):
-        if not left:
-            return left
-    elif not session.rows(schema.CREATE_EDGE, **values):
-        for end in ends:
+    if session.rows(schema.FIND_LINK, id=relation.id) and session.rows(schema.UPDATE_EDGE, **values):
+        return
+    if not session.rows(schema.CREATE_EDGE, **values):
+        for end in (relation.source_id, relation.target_id):
             session.rows(schema.PUT_STAND_IN, id=end)
         session.rows(schema.CREATE_EDGE, **values)
     session.rows(schema.PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
-    return left

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from stores.graph.engine import Session, Value
 from stores.graph.schema import OPEN_ENDED, known_end, known_time, stored_time
@@ -47,17 +47,12 @@ class NeighbourQuery:
         )
 
     @property
-    def ways(self) -> "tuple[Direction, ...]":
-        found: list[Direction] = [] if self.names is not None and not self.names else ["outgoing"]
-        incoming = self.names if self.incoming_names is None else self.incoming_names
-        if self.include_incoming and (incoming is None or incoming):
-            found.append("incoming")
-        return tuple(found)
+    def ways(self) -> tuple[Direction, ...]:
+        wanted: tuple[Direction, ...] = ("outgoing", "incoming") if self.include_incoming else ("outgoing",)
+        return tuple(way for way in wanted if self.names_towards(way) != frozenset())
 
-    def towards(self, direction: "Direction") -> "NeighbourQuery":
-        if direction == "outgoing" or self.incoming_names is None:
-            return self
-        return replace(self, names=self.incoming_names, incoming_names=None)
+    def names_towards(self, way: _Ways) -> frozenset[str] | None:
+        return self.incoming_names if way == "incoming" and self.incoming_names is not None else self.names
 
 
 class Neighbour(NamedTuple):
@@ -79,65 +74,46 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
 
     At most `limit_per_id + 1`; the surplus one tells of more. The engine chooses which ones a hub keeps.
     """
-    if len(query.ways) > 1 and query.incoming_names is None:
-        found = _around(session, query, _values(query, now) | {"id": origin_id})
-    else:
-        found = []
-        for direction in query.ways:
-            asked = query.towards(direction)
-            found += _along(session, asked, direction, _values(asked, now) | {"id": origin_id})
-    return _sorted(found)[: query.limit_per_id + 1]
+    # One look-up is faster than two, but the many edges of one direction may hide the others.
+    at_once = len(query.ways) > 1 and query.incoming_names is None
+    found = _along(session, origin_id, query, "both", now) if at_once else []
+    if not at_once or len(found) > query.limit_per_id:
+        found = [neighbour for way in query.ways for neighbour in _along(session, origin_id, query, way, now)]
+    found.sort(key=lambda neighbour: neighbour.relation_id)
+    return sorted(found, key=lambda neighbour: neighbour.valid_at, reverse=True)[: query.limit_per_id + 1]
+
+
+def _along(session: Session, origin_id: str, query: NeighbourQuery, way: _Ways, now: datetime) -> list[Neighbour]:
+    found: list[Neighbour] = []
+    loops: set[str] = set()
+    rows = session.rows(_statement(query, way, session.hop_hint), id=origin_id, **_values(query, way, now))
+    for id_, relation_id, name, valid_at, invalid_at, source_id in rows:
+        # Both ways, an edge from an entity to itself comes twice.
+        outgoing = source_id == origin_id and relation_id not in loops
+        if id_ == origin_id:
+            loops.add(relation_id)
+        direction: Direction = way if way != "both" else "outgoing" if outgoing else "incoming"
+        times = known_time(valid_at), known_end(invalid_at)
+        found.append(Neighbour(origin_id, id_, relation_id, name, direction, *times))
+    return found
 
 
 Edge = tuple[str, str, str, Direction]
 """Origin id, neighbour id, relation name, direction. A plain tuple: a walk passes thousands."""
 
 
-def _sorted(found: Iterable[Neighbour]) -> list[Neighbour]:
-    by_id = sorted(found, key=lambda neighbour: neighbour.relation_id)
-    return sorted(by_id, key=lambda neighbour: neighbour.valid_at, reverse=True)
-
-
-def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour]:
-    found = _both(values, session.rows(_statement(query, "both", session.hop_hint), **values))
-    if len(found) <= query.limit_per_id:
-        return found
-    outgoing = _along(session, query, "outgoing", values)
-    if len(outgoing) <= query.limit_per_id:
-        return outgoing + [each for each in found if each.direction == "incoming"]
-    return outgoing + _along(session, query, "incoming", values)
-
-
-def _both(values: Mapping[str, Value], rows: Iterable[Sequence[Any]]) -> list[Neighbour]:
-    found: list[Neighbour] = []
-    loops: set[str] = set()
-    for *edge, source_id in rows:
-        # An edge from an entity to itself comes twice.
-        outgoing = source_id == values["id"] and edge[1] not in loops
-        if edge[0] == values["id"]:
-            loops.add(edge[1])
-        found.append(_neighbour(str(values["id"]), "outgoing" if outgoing else "incoming", edge))
-    return found
-
-
-def _along(
-    session: Session, query: NeighbourQuery, direction: Direction, values: Mapping[str, Value]
-) -> list[Neighbour]:
-    rows = session.rows(_statement(query, direction, session.hop_hint), **values)
-    return [_neighbour(str(values["id"]), direction, edge) for *edge, _ in rows]
-
-
-def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
-    left, right = _ARROWS[ways]
+def _statement(query: NeighbourQuery, way: _Ways, hint: str) -> str:
+    left, right = _ARROWS[way]
+    # Rounded up, so that few statements are prepared.
+    limit = 1 << query.limit_per_id.bit_length()
     return (
         f"MATCH (e0:Entity {{id: $id}}){left}[r1:Relation]{right}(e1:Entity) "
-        f"WHERE e0.visibility IN $visibility AND {_tests(query)} {hint} "
-        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.invalid_at, r1.source_id "
-        f"LIMIT {_rounded(query.limit_per_id + 1)}"
+        f"WHERE e0.visibility IN $visibility AND {_tests(query, way)} {hint} "
+        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.invalid_at, r1.source_id LIMIT {limit}"
     )
 
 
-def _tests(query: NeighbourQuery) -> str:
+def _tests(query: NeighbourQuery, way: _Ways) -> str:
     if query.as_of is None:
         # A relation that was true when it was recorded has begun, whatever the clock says.
         begun = "(r1.valid_at <= $moment OR r1.valid_at <= r1.created_at)"
@@ -146,7 +122,7 @@ def _tests(query: NeighbourQuery) -> str:
         begun = "r1.valid_at <= $moment" if query.until is None else "r1.valid_at < $until"
         tests = [begun, "r1.invalid_at > $moment"]
     tests.append("r1.visibility IN $visibility")
-    if query.names is not None:
+    if query.names_towards(way) is not None:
         tests.append("r1.name IN $names")
     # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
     return f"{' AND '.join(tests)} AND (r1.id = '' OR ({' AND '.join(_entity_tests(query))}))"
@@ -161,14 +137,14 @@ def _entity_tests(query: NeighbourQuery) -> list[str]:
     return tests
 
 
-def _values(query: NeighbourQuery, now: datetime) -> dict[str, Value]:
+def _values(query: NeighbourQuery, way: _Ways, now: datetime) -> dict[str, Value]:
     values: dict[str, Value] = {"visibility": sorted(query.visibility), "moment": stored_time(query.as_of or now)}
     if query.as_of is None:
         values["never"] = OPEN_ENDED
     if query.until is not None:
         values["until"] = stored_time(query.until)
-    if query.names is not None:
-        values["names"] = sorted(query.names)
+    if (names := query.names_towards(way)) is not None:
+        values["names"] = sorted(names)
     if query.entity_types is not None:
         values["entity_types"] = sorted(wanted.lower() for wanted in query.entity_types)
     if query.project_ids is not None:
@@ -176,38 +152,22 @@ def _values(query: NeighbourQuery, now: datetime) -> dict[str, Value]:
     return values
 
 
-def _rounded(limit: int) -> int:
-    return 1 << (limit - 1).bit_length()
-
-
-def _neighbour(origin_id: str, direction: Direction, edge: Sequence[Any]) -> Neighbour:
-    neighbour_id, relation_id, name, valid_at, invalid_at = edge
-    return Neighbour(origin_id, neighbour_id, relation_id, name, direction, known_time(valid_at), known_end(invalid_at))
-
-
 class Step(NamedTuple):
-    """Edge of a path, seen from where the walk came."""
+    """Edge, seen from where a walk came."""
 
     name: str
     direction: Direction
 
 
 class Reached(NamedTuple):
-    """Entity and the way by which the walk first arrived."""
+    """Entity and the edge by which a walk first arrived."""
 
     id: str
     distance: int
-    path: tuple[Step, ...]
+    name: str
+    direction: Direction
     others: tuple[Step, ...] = ()
     """Other edges from the entity before it, each name and direction once."""
-
-    @property
-    def name(self) -> str:
-        return self.path[-1].name
-
-    @property
-    def direction(self) -> Direction:
-        return self.path[-1].direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +192,7 @@ def breadth_first(
     start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf, at_once: int = AT_ONCE
 ) -> Walk:
     """Visit at most `cap` entities within `depth` edges, by at most `MOST_EDGES` edges and `most_around` look-ups."""
-    seen: dict[str, Reached] = {start: Reached(start, 0, ())}
+    seen: dict[str, Reached] = {start: Reached(start, 0, "", "outgoing")}
     frontier = [start]
     capped, edges, around = False, 0, 0
     for _ in range(depth):
@@ -269,21 +229,12 @@ def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
     arrivals: dict[str, Reached] = {}
     origins: dict[str, str] = {}
-    # Cached: thousands of edges have few different steps and paths.
-    steps: dict[tuple[str, Direction], Step] = {}
-    origin, paths = "", dict[Step, tuple[Step, ...]]()
     for origin_id, id_, name, direction in found:
         if id_ in seen or id_ in known or origins.setdefault(id_, origin_id) != origin_id:
             continue
-        way = name, direction
-        if (step := steps.get(way)) is None:
-            step = steps[way] = Step(name, direction)
-        if (reached := arrivals.get(id_)) is None:
-            if origin_id != origin:
-                origin, paths = origin_id, {}
-            if (path := paths.get(step)) is None:
-                path = paths[step] = (*seen[origin_id].path, step)
-            arrivals[id_] = Reached(id_, len(path), path)
-        elif step != reached.path[-1] and step not in reached.others:
-            arrivals[id_] = reached._replace(others=(*reached.others, step))
+        reached = arrivals.get(id_)
+        if reached is None:
+            arrivals[id_] = Reached(id_, seen[origin_id].distance + 1, name, direction)
+        elif (name, direction) not in ((reached.name, reached.direction), *reached.others):
+            arrivals[id_] = reached._replace(others=(*reached.others, Step(name, direction)))
     return arrivals

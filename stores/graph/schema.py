@@ -5,8 +5,8 @@ process on kuzu (K1). A rebuild leaves them out. An absent end of a relation is 
 graph depends only on the set of records applied, never on their order.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 
 from stores.graph.engine import Value
 from stores.records import Entity, Position, Relation
@@ -103,9 +103,9 @@ def entity_values(entity: Entity) -> dict[str, Value]:
 
 def edge_values(relation: Relation) -> dict[str, Value]:
     return {
+        "id": relation.id,
         "source_id": relation.source_id,
         "target_id": relation.target_id,
-        "id": relation.id,
         "name": relation.name,
         "visibility": relation.visibility,
         "created_at": stored_time(relation.created_at),
@@ -115,20 +115,11 @@ def edge_values(relation: Relation) -> dict[str, Value]:
     }
 
 
-def entity_row(entity: Entity) -> list[str]:
-    values = entity_values(entity)
-    return [str(values[name]) for name in ("id", "entity_type", "visibility", "project_id", "revision")]
-
-
-def edge_row(relation: Relation) -> list[str]:
-    times = (relation.created_at, relation.expired_at, relation.valid_at, relation.invalid_at)
-    names = [relation.id, relation.source_id, relation.target_id, relation.name, relation.visibility]
-    return names + [_written_time(moment) for moment in times]
-
-
-@lru_cache(maxsize=64)
-def _written_time(moment: datetime | None) -> str:
-    return stored_time(moment).isoformat(sep=" ", timespec="microseconds")
+def row(values: Mapping[str, Value]) -> list[str]:
+    """Return the values of an entity or edge as a row of CREATE_ENTITIES, CREATE_LINKS and CREATE_EDGES."""
+    return [
+        value.isoformat(" ", "microseconds") if isinstance(value, datetime) else str(value) for value in values.values()
+    ]
 
 
 def position_values(position: Position) -> dict[str, Value]:

@@ -3,8 +3,9 @@
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import LifoQueue
 
@@ -56,19 +57,24 @@ def remove_strangers(folder: Path, keep: Path) -> None:
 
 
 class Sessions:
-    """Hold the graph's gate exclusively to replace the connections."""
+    """Readers take turns with whoever wants to be alone, as to replace the connections. One thread writes."""
 
     def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
         self._path = path
         self._engine: Engine = engine
         self._module = load_engine(engine)
         self._floor_mb = floor_mb
+        self._entrance = threading.Lock()
+        self._readers: LifoQueue[Session | None] = LifoQueue()
+        for _ in range(_READERS):
+            self._readers.put(None)
         self._open()
 
     def _open(self, pool_mb: int = 0) -> None:
         self._pool_mb = max(pool_mb, pool_for(self._path, self._floor_mb))
         options = database_options(self._engine, self._pool_mb)
         self._database = self._module.Database(str(self._path), **options)
+        self.is_closed = False
         try:
             self.writer = self._session()
             for statement in TABLES:
@@ -76,14 +82,12 @@ class Sessions:
         except BaseException:
             self._database.close()
             raise
-        self._readers: LifoQueue[Session | None] = LifoQueue()
-        for _ in range(_READERS):
-            self._readers.put(None)
 
     @contextmanager
     def reader(self) -> Iterator[Session]:
         """Borrow a reading connection; one that failed is closed."""
-        session = self._readers.get()
+        with self._entrance:
+            session = self._readers.get()
         try:
             if session is None:
                 session = self._session()
@@ -91,13 +95,37 @@ class Sessions:
         except BaseException:
             if session is not None:
                 session.close()
-            self._readers.put(None)
+            session = None
             raise
-        self._readers.put(session)
+        finally:
+            self._readers.put(session)
 
-    def renew_writer(self) -> None:
-        self.writer.close()
-        self.writer = self._session()
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Wait until nobody reads; newcomers wait until this is over."""
+        with self._entrance:
+            for reader in [self._readers.get() for _ in range(_READERS)]:
+                if reader is not None:
+                    reader.close()
+            try:
+                yield
+            finally:
+                for _ in range(_READERS):
+                    self._readers.put(None)
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        """Lend the writing connection; one whose transaction failed is replaced."""
+        try:
+            self.writer.command("BEGIN TRANSACTION")
+            yield self.writer
+            self.writer.command("COMMIT")
+        except BaseException:
+            with suppress(RuntimeError):
+                self.writer.command("ROLLBACK")
+            self.writer.close()
+            self.writer = self._session()
+            raise
 
     def grow_pool(self) -> None:
         """Reopen with a larger buffer pool where the file has outgrown it."""
@@ -113,14 +141,14 @@ class Sessions:
             self._open(pool_mb)
 
     def close(self) -> None:
-        while not self._readers.empty():
-            reader = self._readers.get()
-            if reader is not None:
-                reader.close()
+        """Close the connections and the file, once nobody reads."""
+        self.is_closed = True
         self.writer.close()
         self._database.close()
 
     def _session(self) -> Session:
+        if self.is_closed:
+            raise RuntimeError(f"The graph in {self._path.parent} is closed.")
         return Session(self._module, self._database, self._engine)
 
 

@@ -18,8 +18,8 @@ from stores.indexer.token_queue import TokenQueue, digest_of
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
+    from stores.embedding.builtin import LateEncoder
     from stores.embedding.embedder import Vectors
-    from stores.embedding.late import LateEncoder
 
 LONGEST = 8
 """Passages of a cached text; a longer one would evict hundreds of others."""

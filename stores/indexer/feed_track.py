@@ -1,34 +1,33 @@
 """Generation that applies the feed as it comes: lexical index and graph."""
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from stores.graph import GraphIndex, probe
 from stores.index import Index, IndexBatch
+from stores.indexer.faults import Interrupted, Refusal, Refusals, admit, describe, log, log_refused
 from stores.indexer.folders import Watermark, marker
 from stores.indexer.options import GraphEngine, IndexName
-from stores.indexer.refusals import Refusal, Refusals, admit
-from stores.indexer.surroundings import Interrupted, Surroundings, describe, log, log_refused
-from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
+from stores.indexer.track import FOREVER, Adapter, Handle, Surroundings, Track, closing_on_error
+from stores.ledger.feed import Snapshot
 from stores.lexical import LexicalIndex
+from stores.records import Entity, Position, Relation
 from stores.room import Room
 
 T = TypeVar("T", bound=Index)
-Row = TypeVar("Row")
-Admit = Callable[[IndexBatch], None]
-Load = Callable[[T, Surroundings, Admit], None]
-"""Loads everything from the ledger; `admit` skips records that the index refuses."""
+Row = TypeVar("Row", Entity, Relation)
 PREPARE_AFTER_S = 1.0
 
 
 class FeedTrack(Track[T]):
-    def __init__(self, name: IndexName, index: T, folder: Path, around: Surroundings, load: Load[T]) -> None:
+    name: ClassVar[IndexName]
+
+    def __init__(self, index: T, folder: Path, around: Surroundings) -> None:
         super().__init__(Handle(index, folder), around)
-        self._name = name
-        self._load = load
         self._position = index.position() or around.feed.origin()
         self._refusals = Refusals(folder)
         self._first_seen: float | None = None
@@ -65,13 +64,13 @@ class FeedTrack(Track[T]):
         return 0.0
 
     def fill(self) -> None:
-        def admit(batch: IndexBatch) -> None:
-            self._position = batch.position
-            self._admit(batch)
-
-        self._load(self.handle.index, self._around, admit)
+        with self._around.ledger.feed.snapshot(self._around.organization_id) as snapshot:
+            self._load(snapshot)
         self._position = self.handle.index.position() or self._position
         self._note_applied()
+
+    @abstractmethod
+    def _load(self, snapshot: Snapshot) -> None: ...
 
     @property
     def sequence(self) -> int:
@@ -130,7 +129,42 @@ class FeedTrack(Track[T]):
             index.apply(IndexBatch((), batch.position))
         for each in new:
             kind, reason = refusals.book[each]
-            log_refused(self._around.organization_id, self._name, kind, each, reason)
+            log_refused(self._around.organization_id, self.name, kind, each, reason)
+
+    def _admit_pages(self, pages: Iterator[list[Row]], position: Position) -> None:
+        for page in self._checked(pages):
+            self._position = position
+            self._admit(IndexBatch.of(page, position))
+
+    def _checked(self, pages: Iterator[list[Row]]) -> Iterator[list[Row]]:
+        for page in pages:
+            self._around.check_closing()
+            yield page
+
+
+class LexicalTrack(FeedTrack[LexicalIndex]):
+    name = "lexical"
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self._admit_pages(snapshot.entities(), snapshot.position)
+
+
+class GraphTrack(FeedTrack[GraphIndex]):
+    name = "graph"
+
+    def _load(self, snapshot: Snapshot) -> None:
+        """Load in bulk, or page by page where a record stops that."""
+        index = self.handle.index
+        try:
+            index.load(self._checked(snapshot.entities()), self._checked(snapshot.relations()), snapshot.position)
+        except (Interrupted, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001  # engines raise anything about a record
+            # Not as `organization_id`: its owners read those lines, and the reason may quote what is not theirs.
+            log.warning("graph_not_loaded", organization=self._around.organization_id, reason=describe(error))
+            index.load((), (), snapshot.position)
+            self._admit_pages(snapshot.entities(), snapshot.position)
+            self._admit_pages(snapshot.relations(), snapshot.position)
 
 
 class DamagedGraph(Exception):  # says what is wrong, not who is
@@ -138,53 +172,21 @@ class DamagedGraph(Exception):  # says what is wrong, not who is
 
 
 def lexical_adapter() -> Adapter[LexicalIndex]:
-    def opened(folder: Path, around: Surroundings, _clean: bool) -> FeedTrack[LexicalIndex]:
-        return _track("lexical", LexicalIndex(folder), folder, around, _load_lexical)
+    def opened(folder: Path, around: Surroundings, _clean: bool) -> LexicalTrack:
+        index = LexicalIndex(folder)
+        with closing_on_error(index):
+            return LexicalTrack(index, folder, around)
 
     return Adapter("lexical", opened)
 
 
 def graph_adapter(engine: GraphEngine, clock: Callable[[], datetime], room: Room) -> Adapter[GraphIndex]:
-    def opened(folder: Path, around: Surroundings, clean: bool) -> FeedTrack[GraphIndex]:
+    def opened(folder: Path, around: Surroundings, clean: bool) -> GraphTrack:
         # After an unclean stop a child process tries first: opening may abort it.
         if not clean and not probe(folder, engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
-        return _track("graph", GraphIndex(folder, engine=engine, clock=clock, room=room), folder, around, _load_graph)
+        index = GraphIndex(folder, engine=engine, clock=clock, room=room)
+        with closing_on_error(index):
+            return GraphTrack(index, folder, around)
 
     return Adapter("graph", opened)
-
-
-def _track(name: IndexName, index: T, folder: Path, around: Surroundings, load: Load[T]) -> FeedTrack[T]:
-    with closing_on_error(index):
-        return FeedTrack(name, index, folder, around, load)
-
-
-def _load_lexical(_: LexicalIndex, around: Surroundings, admit: Admit) -> None:
-    with around.ledger.feed.snapshot(around.organization_id) as snapshot:
-        admit(IndexBatch((), snapshot.position))
-        for page in _checked(snapshot.entities(), around):
-            admit(IndexBatch.of(page, snapshot.position))
-
-
-def _load_graph(index: GraphIndex, around: Surroundings, admit: Admit) -> None:
-    """Load in bulk, or page by page where a record stops that."""
-    with around.ledger.feed.snapshot(around.organization_id) as snapshot:
-        try:
-            entities, relations = snapshot.entities(), snapshot.relations()
-            index.load(_checked(entities, around), _checked(relations, around), snapshot.position)
-        except (Interrupted, OSError):
-            raise
-        except Exception as error:  # noqa: BLE001  # engines raise anything about a record
-            # Not as `organization_id`: its owners read those lines, and the reason may quote what is not theirs.
-            log.warning("graph_not_loaded", organization=around.organization_id, reason=describe(error))
-            index.load((), (), snapshot.position)
-            for entity_page in _checked(snapshot.entities(), around):
-                admit(IndexBatch.of(entity_page, snapshot.position))
-            for relation_page in _checked(snapshot.relations(), around):
-                admit(IndexBatch.of(relation_page, snapshot.position))
-
-
-def _checked(pages: Iterator[list[Row]], around: Surroundings) -> Iterator[list[Row]]:
-    for page in pages:
-        around.check_closing()
-        yield page

@@ -1,22 +1,22 @@
 """Index files of one organization: numbered generations and a pointer to one.
 
 `open` exists while a process has them open, `watermarks.json` holds the progress at the last clean stop, and
-`<index>/current` names the serving generation, such as `<index>/0003/`. `0003.damaged` waits for its replacement,
-`0003.incomplete` marks missing records, `0003.refused` lists refused ones.
+`<index>/current` names the serving generation, such as `<index>/0003/`. `0003.incomplete` marks missing records,
+`0003.refused` lists refused ones.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from stores.indexer.options import IndexName
 from stores.tokens import FILE as TOKENS
 
-DAMAGED = ".damaged"
 INCOMPLETE = ".incomplete"
 REFUSED = ".refused"
 
@@ -49,6 +49,9 @@ class Closing:
     words: str = ""
 
 
+_CLOSING = TypeAdapter(Closing)
+
+
 class OrganizationFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,7 +73,7 @@ class OrganizationFolder:
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
-        write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
+        write(self._record, _CLOSING.dump_json(replace(closing, boot=_boot())).decode())
         self._marker.unlink(missing_ok=True)
 
     def remove(self) -> bool:
@@ -81,12 +84,11 @@ class OrganizationFolder:
         if self._marker.exists():
             return None
         try:
-            record = json.loads(self._record.read_text("utf-8"))
-            marks = {name: Watermark(**mark) for name, mark in record["watermarks"].items()}
-            tokens = record.get("tokens", "") if self._has_tokens() else ""
-            return Closing(record["epoch"], record["model"], marks, record["boot"], tokens, record.get("words", ""))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            closing = _CLOSING.validate_json(self._record.read_bytes())
+        except (OSError, ValueError):
             return None
+        serving = self.current("vectors")
+        return closing if serving is not None and (serving / TOKENS).is_file() else replace(closing, tokens="")
 
     def current(self, name: IndexName) -> Path | None:
         try:
@@ -114,24 +116,19 @@ class OrganizationFolder:
     def point(self, name: IndexName, generation: Path) -> None:
         write(self.path / name / "current", generation.name)
 
-    def set_aside(self, name: IndexName, generation: Path) -> None:
+    def abandon(self, name: IndexName) -> None:
+        """Serve no generation; `sweep` removes the files."""
         (self.path / name / "current").unlink(missing_ok=True)
-        if generation.exists():
-            generation.rename(generation.with_name(generation.name + DAMAGED))
 
-    def sweep(self, name: IndexName, keep: Collection[Path], *, damaged: bool = True) -> None:
+    def sweep(self, name: IndexName, keep: Collection[Path]) -> None:
         """Remove all other generations; they may hold deleted text."""
         for entry in self._entries(name):
-            if entry.is_dir() and entry not in keep and (damaged or not entry.name.endswith(DAMAGED)):
+            if entry.is_dir() and entry not in keep:
                 shutil.rmtree(entry, ignore_errors=True)
                 marker(entry).unlink(missing_ok=True)
         for refusals in self._entries(name):
             if refusals.suffix == REFUSED and refusals not in map(refusals_of, keep):
                 refusals.unlink(missing_ok=True)
-
-    def _has_tokens(self) -> bool:
-        serving = self.current("vectors")
-        return serving is not None and (serving / TOKENS).is_file()
 
     def _entries(self, name: IndexName) -> Iterable[Path]:
         parent = self.path / name

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -16,14 +16,13 @@ from stores.folder import claim, release
 from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import NAMES, Examined, IndexerOptions, IndexName, IndexStatus
-from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
-from stores.indexer.registry import Registry
+from stores.indexer.organization import OpenIndexes, OpenOrganization, Registry, Shared
 from stores.indexer.supervisor import Supervisor
 from stores.ledger import Ledger
 from stores.room import Room
 
 if TYPE_CHECKING:
-    from stores.embedding.late import LateEncoder
+    from stores.embedding.builtin import LateEncoder
 
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
@@ -133,7 +132,9 @@ class Indexer:
                 return list(self._supervisor.expected)
             organization = await asyncio.to_thread(self._open, organization_id)
         try:
-            waiting = asyncio.wrap_future(self._wait(organization, sequence, record_ids))
+            if self._waiting_is_over:  # It may have been opened since.
+                organization.waits.end()
+            waiting = asyncio.wrap_future(organization.wait(sequence, record_ids))
             return await asyncio.wait_for(waiting, timeout_s)
         except TimeoutError:
             return organization.missing(sequence, record_ids)[0]
@@ -209,11 +210,6 @@ class Indexer:
                 organization.drop_vectors()
             for done in [lane.rebuild() for lane in organization.lanes if lane.name in names]:
                 done.result()
-
-    def _wait(self, organization: OpenOrganization, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
-        if self._waiting_is_over:  # It may have been opened since.
-            organization.waits.end()
-        return organization.wait(sequence, record_ids)
 
     def is_tidying(self, organization_id: str) -> bool:
         """Tell whether files of an index still hold removed records."""

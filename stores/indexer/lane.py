@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Generic
 
+from stores.indexer.faults import Interrupted, ModelUnavailable, describe, log
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
 from stores.indexer.options import IndexStatus, State
-from stores.indexer.rebuild import Rebuild
-from stores.indexer.surroundings import Interrupted, ModelUnavailable, Surroundings, describe, log
-from stores.indexer.track import FOREVER, Adapter, Handle, T, Track, closing_on_error
+from stores.indexer.track import FOREVER, Adapter, Handle, Rebuild, Surroundings, T, Track, closing_on_error
 
 WAIT_FOR_READERS_S = 5.0
 
@@ -186,7 +185,7 @@ class Lane(Generic[T]):
         is_recent = folder is None and around.feed.reaches_back(around.options.replay_at_most)
         if folder is None and (is_recent or self._adapter.in_place):
             folder = files.start(self.name, incomplete=bool(self._failures) or not is_recent)
-        files.sweep(self.name, [folder] if folder else [], damaged=False)
+        files.sweep(self.name, [folder] if folder else [])
         if folder is None:
             self._rebuild.due = "it is missing"
         else:
@@ -200,7 +199,7 @@ class Lane(Generic[T]):
         except (OSError, LedgerUnreadable, ModelUnavailable):
             raise  # The files may be whole.
         except Exception:
-            self._around.files.set_aside(self.name, folder)
+            self._around.files.abandon(self.name)
             raise
         with closing_on_error(track.handle.index):
             objection = track.objection()
@@ -330,9 +329,8 @@ class Lane(Generic[T]):
         self._failures += 1
         self._retry_at = time.monotonic() + self._around.options.pause_s(self._failures)
         self._log_failure(error)
-        folder = self._release()
-        if folder is not None and self._failures > 1:
-            self._around.files.set_aside(self.name, folder)
+        if self._release() and self._failures > 1:
+            self._around.files.abandon(self.name)
         self._is_troubled = True
         self._give_up(error)
 
@@ -346,19 +344,19 @@ class Lane(Generic[T]):
         organization_id, failures = self._around.organization_id, self._failures
         log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
 
-    def _release(self) -> Path | None:
+    def _release(self) -> bool:
         # A rebuild beside it goes on: its result serves next.
         with self._lock:
             track, self._serving, self._follows = self._serving, None, False
         if track is None:
-            return None
+            return False
         self._leaving = track.handle
         try:
             track.retire()
         except Exception:  # noqa: BLE001  # closing what is broken may break, too
             log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
         track.handle.wait_closed(WAIT_FOR_READERS_S)
-        return track.handle.folder
+        return True
 
     def _finish(self) -> None:
         self._settled.set()

@@ -13,8 +13,7 @@ from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.options import NAMES, IndexName, IndexStatus, State
-from stores.indexer.organization import OpenOrganization, Shared
-from stores.indexer.registry import Registry
+from stores.indexer.organization import OpenOrganization, Registry, Shared
 from stores.lexical import layout
 
 HOLD_TIMEOUT_S = 5.0
@@ -83,28 +82,24 @@ class Supervisor:
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
-        with self._lock:
-            known = self._known.get(organization_id)
-            return known.closing if known is not None else None
+        known = self._known.get(organization_id)
+        return known.closing if known is not None else None
 
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
-        with self._lock:
-            known = {each: (what.head, what.closing) for each, what in self._known.items()}
         return [
-            self._closed_line(each, name, head, closing)
-            for each, (head, closing) in known.items()
+            self._closed_line(each, name, known.head, known.closing)
+            for each, known in self._known.copy().items()
             if each not in opened
             for name in self.expected
         ]
 
     def watermarks(self) -> dict[str, int]:
         """Return the lowest watermark of each organization with complete indexes."""
-        with self._lock:
-            closed = {each: what.closing for each, what in self._known.items()}
         found: dict[str, int] = {}
-        for each, closing in closed.items():
+        for each, known in self._known.copy().items():
             opened = self._registry.find(each)
-            marks = opened.closing().watermarks if opened is not None else closing.watermarks if closing else {}
+            closing = opened.closing() if opened is not None else known.closing
+            marks = closing.watermarks if closing is not None else {}
             if all(name in marks and marks[name].complete for name in self.expected):
                 found[each] = min(marks[name].sequence for name in self.expected)
         return found

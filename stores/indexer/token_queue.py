@@ -15,15 +15,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from stores.embedding import Passage
-from stores.indexer.refusals import is_of_the_machine
-from stores.indexer.surroundings import Surroundings, describe, log, log_refused
-from stores.indexer.track import Handle
+from stores.indexer.faults import describe, is_of_the_machine, log, log_refused
+from stores.indexer.track import Handle, Surroundings
 from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
 
 if TYPE_CHECKING:
-    from stores.embedding.late import LateEncoder
+    from stores.embedding.builtin import LateEncoder
 
 T = TypeVar("T")
 

@@ -1,22 +1,22 @@
-"""Open generation of an index and its progress through the feed."""
+"""Generations of an index: their progress through the feed, and rebuilds."""
 
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from stores.index import StoredIndex
-from stores.indexer.feed import reading
-from stores.indexer.folders import Watermark
-from stores.indexer.options import IndexName
-from stores.indexer.refusals import Refusal
-from stores.indexer.surroundings import Surroundings
+from stores.indexer.faults import Interrupted, Refusal
+from stores.indexer.feed import Feed, reading
+from stores.indexer.folders import OrganizationFolder, Watermark
+from stores.indexer.options import IndexerOptions, IndexName
 from stores.ledger import Ledger
 
 T = TypeVar("T", bound=StoredIndex)
@@ -27,6 +27,29 @@ GATHER_SHARE = 10.0
 """In multiples of the last commit's time."""
 PAGE = 1_000
 """Changes read at once for a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    organization_id: str
+    ledger: Ledger
+    feed: Feed
+    files: OrganizationFolder
+    options: IndexerOptions
+    builders: Executor
+    clean: bool
+    """The last stop was clean; otherwise indexes are compared with the ledger."""
+    clock: Callable[[], datetime]
+    progressed: Callable[[], None]
+    hurried: Callable[[], bool]
+    """Somebody waits for a write."""
+    wake: Callable[[], None] = lambda: None
+    """Specific to one lane, as the next."""
+    closing: threading.Event = field(default_factory=threading.Event)
+
+    def check_closing(self) -> None:
+        if self.closing.is_set():
+            raise Interrupted
 
 
 @contextmanager
@@ -86,6 +109,11 @@ class Handle(Generic[T]):
             self._closed.set()
             if then is not None:
                 then()
+
+
+@runtime_checkable
+class HoldsRelations(Protocol):
+    def relation_ids(self) -> Collection[str]: ...
 
 
 class Track(ABC, Generic[T]):
@@ -175,8 +203,20 @@ class Track(ABC, Generic[T]):
         return self.refused()
 
     def differences(self) -> list[str]:
-        around, awaited = self._around, self.awaited()
-        return _differences(around.ledger, around.organization_id, self.handle.index, self.sequence, awaited)
+        """Describe each missing, superfluous or stale record, but none awaited or on its way."""
+        ledger, organization_id, index = self._around.ledger, self._around.organization_id, self.handle.index
+        awaited, contents = self.awaited(), dict(index.contents())
+        relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
+        with reading():
+            expected = ledger.records.revisions(organization_id)
+            facts = ledger.relations.relation_ids(organization_id) if relations is not None else set[str]()
+            on_the_way = _changed_after(ledger, organization_id, self.sequence).union(awaited)
+        found = _compare(contents, expected, on_the_way)
+        if relations is not None:
+            on_the_way |= _led(ledger, organization_id, facts - relations, awaited)
+            found += [f"relation {each} is missing" for each in sorted(facts - relations - on_the_way)]
+            found += [f"relation {each} is not in the ledger" for each in sorted(relations - facts - on_the_way)]
+        return found
 
     def quiet(self) -> float:
         """Maintain the index while nothing is to do."""
@@ -218,27 +258,84 @@ class Adapter(Generic[T]):
     """Return whether nothing gets into the index now, though it is whole."""
 
 
-@runtime_checkable
-class HoldsRelations(Protocol):
-    def relation_ids(self) -> Collection[str]: ...
+class Rebuild(Generic[T]):
+    """Rebuild of an index beside the serving one, and those who wait for it.
 
+    `request` is called by any thread, everything else by the lane's.
+    """
 
-def _differences(
-    ledger: Ledger, organization_id: str, index: StoredIndex, after: int, awaited: Collection[str] = ()
-) -> list[str]:
-    """Describe each missing, superfluous or stale record, but none awaited or changed after `after`."""
-    contents = dict(index.contents())
-    relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
-    with reading():
-        expected = ledger.records.revisions(organization_id)
-        facts = ledger.relations.relation_ids(organization_id) if relations is not None else set()
-        on_the_way = _changed_after(ledger, organization_id, after).union(awaited)
-    found = _compare(contents, expected, on_the_way)
-    if relations is not None:
-        on_the_way |= _led(ledger, organization_id, facts - relations, awaited)
-        found += [f"relation {each} is missing" for each in sorted(facts - relations - on_the_way)]
-        found += [f"relation {each} is not in the ledger" for each in sorted(relations - facts - on_the_way)]
-    return found
+    def __init__(self, adapter: Adapter[T], around: Surroundings) -> None:
+        self._adapter = adapter
+        self._around = around
+        self._lock = threading.Lock()
+        self._promised: list[Future[None]] = []
+        self._build: Future[Track[T]] | None = None
+        self._not_before = 0.0
+        self.due = ""
+        """Reason of a rebuild that has not begun."""
+        self.successor: Track[T] | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self._build is not None or self.successor is not None
+
+    @property
+    def is_building(self) -> bool:
+        return self._build is not None and not self._build.done()
+
+    @property
+    def pause_s(self) -> float:
+        return self._not_before - time.monotonic()
+
+    def request(self) -> "Future[None]":
+        done: Future[None] = Future()
+        with self._lock:
+            self._promised.append(done)
+        self.due, self._not_before = "on request", 0.0
+        return done
+
+    def answer(self, error: BaseException | None = None) -> None:
+        with self._lock:
+            promised, self._promised = self._promised, []
+        for done in promised:
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+    def begin(self) -> None:
+        self._build = self._around.builders.submit(self._built, self._around.files.fresh(self._adapter.name))
+        self._build.add_done_callback(lambda _: self._around.wake())
+
+    def take_built(self) -> None:
+        """Take over what was built, or raise what building it raised."""
+        if self._build is not None:
+            build, self._build = self._build, None
+            self.successor = build.result()
+
+    def put_off(self, error: Exception, pause_s: float) -> None:
+        if self.successor is not None:
+            self.successor.retire()
+        self.successor = None
+        self.due, self._not_before = "the last rebuild failed", time.monotonic() + pause_s
+        self.answer(error)
+
+    def end(self) -> None:
+        self.answer(Interrupted("The organization was closed."))
+        if self._build is not None:
+            # It looks at `closing` between pages. Nobody may open the folder before it has let go.
+            wait([self._build])
+            if not self._build.cancelled() and self._build.exception() is None:
+                self.take_built()
+        if self.successor is not None:
+            self.successor.retire()
+
+    def _built(self, folder: Path) -> Track[T]:
+        self._around.check_closing()
+        track = self._adapter.open(folder, self._around, True)
+        with closing_on_error(track.handle.index):
+            track.fill()
+            return track
 
 
 def _compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: set[str]) -> list[str]:

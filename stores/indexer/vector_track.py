@@ -9,13 +9,12 @@ from pathlib import Path
 from stores.embedding import Passage
 from stores.indexer.embedding_queue import READY_RECORDS, EmbeddingQueue, Work
 from stores.indexer.embedding_worker import EmbeddingWorker, Rider
+from stores.indexer.faults import ModelUnavailable, Refusal, describe, divide, is_of_the_machine, log, log_refused
 from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
-from stores.indexer.refusals import Refusal, divide, is_of_the_machine
-from stores.indexer.surroundings import ModelUnavailable, Surroundings, describe, log, log_refused
 from stores.indexer.token_queue import TokenQueue
-from stores.indexer.track import FOREVER, Adapter, Handle, Track, closing_on_error
-from stores.records import Change, Position
+from stores.indexer.track import FOREVER, Adapter, Handle, Surroundings, Track, closing_on_error
+from stores.records import Position
 from stores.room import Room
 from stores.tokens import TokenStore
 from stores.vectors import EmbeddedRecord, ModelChanged, VectorIndex, VectorState
@@ -32,7 +31,7 @@ def vector_adapter(worker: EmbeddingWorker, room: Room) -> Adapter[VectorIndex]:
         except ModelChanged as change:
             log.info("embedding_model_changed", organization_id=around.organization_id, reason=str(change))
             folder = around.files.start("vectors", incomplete=True)
-            around.files.sweep("vectors", [folder], damaged=False)
+            around.files.sweep("vectors", [folder])
             index = _opened(folder, around, worker, room)
         with closing_on_error(index):
             return VectorTrack(Handle(index, folder), around, worker, clean=clean)
@@ -191,8 +190,8 @@ class VectorTrack(Track[VectorIndex]):
             self._marker.unlink(missing_ok=True)
 
     def _scan(self) -> None:
-        works, before, scanned = self.works, self.works.sequence, self.works.scanned
-        while changes := self._changes_after(works.scanned):
+        works, before, scanned, feed = self.works, self.works.sequence, self.works.scanned, self._around.feed
+        while changes := feed.changes(Position(self._epoch, works.scanned, ""), READ_CHANGES):
             works.scan(changes)
             if len(changes) < READ_CHANGES:
                 break
@@ -201,9 +200,6 @@ class VectorTrack(Track[VectorIndex]):
         if works.sequence != before:
             self._worked()
             self._around.progressed()
-
-    def _changes_after(self, sequence: int) -> list[Change]:
-        return self._around.feed.changes(Position(self._epoch, sequence, ""), READ_CHANGES)
 
     def _read(self) -> None:
         while works := self.works.next_records():
@@ -246,7 +242,8 @@ class VectorTrack(Track[VectorIndex]):
         except Exception as error:
             if is_of_the_machine(error):
                 raise
-            self._leave_out(divide(_newest(self._buffer), self._try, describe(error)))
+            before = self._state_with([])
+            self._leave_out(divide(_newest(self._buffer), lambda works: self._write(works, before), describe(error)))
             state = self._state_with(self._buffer)
             self._write(self._buffer, state)
         self._commit_s = time.monotonic() - begin
@@ -259,9 +256,6 @@ class VectorTrack(Track[VectorIndex]):
         )
         self._end_refill_if_done()
         self._worked()
-
-    def _try(self, works: Sequence[Work]) -> None:
-        self._write(works, self._state_with([]))
 
     def _write(self, works: Sequence[Work], state: VectorState) -> None:
         newest = [work for work in _newest(works) if not work.is_held]

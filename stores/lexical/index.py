@@ -27,12 +27,12 @@ from stores.lexical.hits import (
     keys_of,
     records_of,
     scores_by_key,
+    weigh,
 )
 from stores.lexical.neighbours import Alongside, Marked, Placed, Threads
 from stores.lexical.queries import Plan
 from stores.lexical.schema import Progress, key_of
 from stores.lexical.visible_stats import VisibleStats
-from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
 
@@ -218,7 +218,7 @@ class LexicalIndex:
         return found
 
     def _addresses(self, searcher: Searcher, keys: Collection[int]) -> list[DocAddress]:
-        query = queries.any_of_numbers(self._schema, "key", keys)
+        query = Query.term_set_query(self._schema, "key", sorted(keys))
         return [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
 
     def prepare(self) -> None:

@@ -63,7 +63,10 @@ def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
 
 def is_numbered(token: str) -> bool:
     bare = token.removeprefix("#")
-    if not any(map(str.isdigit, bare)) or not bare.isascii() or _is_date(bare) or _AMOUNT.fullmatch(bare):
+    if not any(map(str.isdigit, bare)) or not bare.isascii():
+        return False
+    day = _WORD_BEFORE.sub("", bare)
+    if _DATE.fullmatch(day) or is_day(day) or _AMOUNT.fullmatch(bare):
         return False
     if any(pattern.fullmatch(token) or pattern.fullmatch(bare) for pattern in _NAMED):
         return True
@@ -74,11 +77,6 @@ def is_numbered(token: str) -> bool:
     if not _CODE.fullmatch(bare):
         return False
     return _is_code(bare) if any(map(str.isalpha, bare)) else _is_long(bare)
-
-
-def _is_date(token: str) -> bool:
-    day = _WORD_BEFORE.sub("", token)
-    return any(pattern.fullmatch(day) for pattern in (_DATE, _DAY_IN_A_ROW))
 
 
 def is_day(word: str) -> bool:

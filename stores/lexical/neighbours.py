@@ -3,7 +3,6 @@
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import NamedTuple
 
 from stores.language.speakers import NOBODY
@@ -76,7 +75,8 @@ class Threads:
         found.owners.extend([owner] * (len(before) + len(after)))
         found.keys.extend(before)
         found.keys.extend(after)
-        found.distances.extend(_distances(len(before), len(after)))
+        found.distances.extend(range(len(before), 0, -1))
+        found.distances.extend(range(1, len(after) + 1))
 
     def _until_separated(self, keys: list[int]) -> list[int]:
         separators = (at for at, key in enumerate(keys) if self._places[key].speaker == SEPARATES)
@@ -140,8 +140,3 @@ class Marked:
         if self._keys is None:
             self._keys = set(self._read())
         return self._keys
-
-
-@cache
-def _distances(before: int, after: int) -> tuple[int, ...]:
-    return *range(before, 0, -1), *range(1, after + 1)

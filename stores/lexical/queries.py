@@ -11,10 +11,9 @@ from tantivy import FieldType, Occur, Query, Schema
 from stores.clock import microseconds
 from stores.language.figures import with_figures
 from stores.lexical import analysis
-from stores.lexical.lengths import K1
 from stores.lexical.names import is_day, is_year, numbered
 from stores.lexical.schema import HAPPENED, Field
-from stores.lexical.visible_stats import VisibleStats
+from stores.lexical.visible_stats import K1, VisibleStats
 from stores.records import IndexFilter
 
 LONGEST_QUERY = 20_000
@@ -284,10 +283,6 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
     if len(accepted) <= _FEW:
         return union([Query.term_query(schema, field, value, "basic") for value in accepted])
     return Query.term_set_query(schema, field, accepted)
-
-
-def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
-    return Query.term_set_query(schema, field, sorted(values))
 
 
 def _weighed(schema: Schema, term: Term) -> Query:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
@@ -51,6 +51,7 @@ def open_index(path: str) -> Index:
     return index
 
 
+@cache
 def build_schema() -> Schema:
     """Every field is stored as prepared: compaction copies the index from itself."""
     builder = SchemaBuilder()
@@ -68,41 +69,30 @@ def build_schema() -> Schema:
 
 def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
     """Each searched part is a value of its own: no phrase spans two."""
-    document = Document()
-    document.add_text(RESERVED, RECORD)
-    document.add_text("id", entity.id)
-    document.add_integer("key", key_of(entity.id))
-    for name in names(entity):
-        document.add_text("name", name)
-    document.add_text("visibility", entity.visibility)
-    document.add_integer("revision", entity.revision)
-    document.add_integer("updated_at", microseconds(entity.updated_at))
-    occasion = event_span(entity)
-    if occasion is not None:
-        for name, moment in zip(HAPPENED, (occasion.start, occasion.last), strict=True):
-            document.add_integer(name, microseconds(moment))
-    for facet, values in facets(entity).items():
-        for value in values:
-            document.add_text(facet, value)
-    if place is not None:
-        document.add_text(RESERVED, SEPARATING if place.speaker == SEPARATES else THREADED)
-        document.add_integer("thread", place.thread)
-        document.add_integer("place", place.order)
-        document.add_integer("speaker", place.speaker)
-    if is_code(entity.content):
-        document.add_text(RESERVED, CODE)
-    _add_searched(document, indexed_parts(entity))
-    return document
-
-
-def _add_searched(document: Document, parts: Sequence[str]) -> None:
+    parts, marks = indexed_parts(entity), [RECORD]
     words = [prepare(part) for part in with_figures(parts)]
-    for each in words:
-        document.add_text("text", each)
     tokens = identifiers("\n".join(parts))
-    document.add_text("exact", " ".join(tokens))
-    document.add_integer(LENGTHS["text"], sum(len(analysed(each)) for each in words))
-    document.add_integer(LENGTHS["exact"], len(tokens))
+    values: dict[str, str | int | Sequence[str]] = {
+        "id": entity.id,
+        "key": key_of(entity.id),
+        "name": sorted(names(entity)),
+        "visibility": entity.visibility,
+        "revision": entity.revision,
+        "updated_at": microseconds(entity.updated_at),
+        **{facet: list(values) for facet, values in facets(entity).items()},
+        "text": words,
+        "exact": " ".join(tokens),
+        LENGTHS["text"]: sum(len(analysed(each)) for each in words),
+        LENGTHS["exact"]: len(tokens),
+    }
+    if (occasion := event_span(entity)) is not None:
+        values |= zip(HAPPENED, map(microseconds, (occasion.start, occasion.last)), strict=True)
+    if place is not None:
+        marks.append(SEPARATING if place.speaker == SEPARATES else THREADED)
+        values |= {"thread": place.thread, "place": place.order, "speaker": place.speaker}
+    if is_code(entity.content):
+        marks.append(CODE)
+    return Document.from_dict({RESERVED: marks, **values}, build_schema())
 
 
 def names(entity: Entity) -> set[str]:
@@ -134,11 +124,8 @@ class Progress(NamedTuple):
 
 def progress_document(position: Position, *, erasable: int, scattered: int) -> Document:
     """Build the document of the progress; without visibility no search finds it."""
-    document = Document()
-    document.add_text(RESERVED, POSITION_KEY)
     payload = [position.epoch, position.sequence, position.batch, erasable, scattered]
-    document.add_text("payload", json.dumps(payload))
-    return document
+    return Document.from_dict({RESERVED: POSITION_KEY, "payload": json.dumps(payload)}, build_schema())
 
 
 def read_progress(document: Document) -> Progress:

@@ -11,7 +11,7 @@ from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
 from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
-from stores.vectors.passages import Catalog, DenseHits, EmbeddedRecord, Held, Vector, VectorState
+from stores.vectors.passages import Catalog, DenseHits, EmbeddedRecord, Vector, VectorState
 
 MEMORY_MB = 512
 INDEX_FROM = 100_000
@@ -69,10 +69,8 @@ class VectorIndex:
         self._check(latest.values())
         with self._writing:
             gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
-            text = state.to_json()
-            held, state_row, columns = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
-            self._catalog.put_state(state_row, text)
-            self._take_in(held, columns)
+            columns = self._table.append(self._catalog, latest.values(), gone, state.to_json())
+            self._take_in([*gone, *latest], columns)
             if (self._dropped or not self._fits()) and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
@@ -150,9 +148,7 @@ class VectorIndex:
                 if vector.shape != (self._dimension,) or not np.isfinite(vector).all():
                     raise ValueError(f"A vector of {record.entity.id} is not {self._dimension} finite numbers.")
 
-    def _take_in(self, written: Mapping[str, Held], columns: Callable[[], Columns]) -> None:
-        for record_id, held in written.items():
-            self._catalog.put(record_id, held)
+    def _take_in(self, written: Iterable[str], columns: Callable[[], Columns]) -> None:
         self._validity = self._catalog.validity()
         matrix = self._matrix
         if matrix is None:

@@ -1,5 +1,6 @@
 """Arrow layout of the table. Loads Arrow."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 import numpy as np
@@ -42,50 +43,29 @@ def read_label(table_schema: Any) -> dict[str, str]:
     return {key.decode(): value.decode() for key, value in (table_schema.metadata or {}).items()}
 
 
-class RowWriter:
-    def __init__(self, table_schema: Any, first_row: int) -> None:
-        self._schema = table_schema
-        self._columns: dict[str, list[Any]] = {name: [] for name in table_schema.names}
-        self._zero = np.zeros(table_schema.field("vector").type.list_size, np.float32)
-        self._row = first_row
+def rows_of(record: EmbeddedRecord) -> list[dict[str, Any]]:
+    """Return a row for each passage of a record, or one without."""
+    entity, own = record.entity, facets(record.entity)
+    shared: dict[str, Any] = {
+        "record_id": entity.id,
+        "revision": entity.revision,
+        "updated_at": microseconds(entity.updated_at),
+        VISIBILITY: entity.visibility,
+        **{facet: list(dict.fromkeys(own.get(facet, ()))) for facet in FACETS},
+    }
+    places = zip(record.passages, record.vectors, strict=True)
+    return [
+        {"kind": PASSAGE, **shared, "passage": number, "start": place.start, "end": place.end, "vector": vector}
+        for number, (place, vector) in enumerate(places)
+    ] or [{"kind": EMPTY, **shared}]
 
-    def add_record(self, record: EmbeddedRecord) -> range:
-        """Add a record's passages, or one row without; return the row numbers."""
-        first, entity, own = self._row, record.entity, facets(record.entity)
-        shared: dict[str, Any] = {
-            "record_id": entity.id,
-            "revision": entity.revision,
-            "updated_at": microseconds(entity.updated_at),
-            VISIBILITY: entity.visibility,
-            **{facet: list(dict.fromkeys(own.get(facet, ()))) for facet in FACETS},
-        }
-        for number, (passage, vector) in enumerate(zip(record.passages, record.vectors, strict=True)):
-            place = {"passage": number, "start": passage.start, "end": passage.end, "vector": vector}
-            self._add(kind=PASSAGE, **shared, **place)
-        if not record.passages:
-            self._add(kind=EMPTY, **shared)
-        return range(first, self._row)
 
-    def add_mark(self, kind: int, record_id: str, state: str | None = None) -> range:
-        self._add(kind=kind, record_id=record_id, state=state)
-        return range(self._row - 1, self._row)
-
-    def table(self) -> Any:
-        arrays = [
-            self._vectors(field.type) if field.name == "vector" else pa.array(self._columns[field.name], field.type)
-            for field in self._schema
-        ]
-        return pa.Table.from_arrays(arrays, schema=self._schema)
-
-    def _add(self, **values: Any) -> None:
-        row = {"row": self._row, "revision": 0, "passage": 0, "vector": self._zero, **values}
-        for name, column in self._columns.items():
-            column.append(row.get(name))
-        self._row += 1
-
-    def _vectors(self, vector_type: Any) -> Any:
-        flat = np.concatenate(self._columns["vector"]).astype(np.float32, copy=False)
-        return pa.FixedSizeListArray.from_arrays(pa.array(flat), type=vector_type)
+def table_of(table_schema: Any, rows: Iterable[Mapping[str, Any]], first_row: int) -> Any:
+    """Number rows and make a table of them."""
+    no_vector = np.zeros(table_schema.field("vector").type.list_size, np.float32)
+    unset = {"revision": 0, "passage": 0, "vector": no_vector}
+    numbered = [{**unset, **row, "row": number} for number, row in enumerate(rows, start=first_row)]
+    return pa.Table.from_pylist(numbered, schema=table_schema)
 
 
 def light_rows(table: Any) -> list[tuple[int, int, str, int, int]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stores.clock import microseconds
 from stores.records import IndexFilter
-from stores.vectors.passages import DenseHit, DenseHits, Integers, Numbers, Vector
+from stores.vectors.passages import DenseHits, Integers, Numbers, Vector
 
 BLOCK_ROWS = 8_192
 DIGITS = 6
@@ -72,7 +72,8 @@ class Snapshot:
         if not len(places) or limit < 1:
             return DenseHits.of(())
         scores = self._scores(vector, places)
-        taken = min(int(limit * _MORE * self._passages_each), len(places))
+        passages_each = max(1.0, min(self.size / max(len(self.places), 1), _MOST_EACH))
+        taken = min(int(limit * _MORE * passages_each), len(places))
         while True:
             last = float(np.partition(scores, -taken)[-taken])
             chosen = np.flatnonzero(scores >= last - SLACK)
@@ -133,21 +134,9 @@ class Snapshot:
             ]
         )
 
-    @property
-    def _passages_each(self) -> float:
-        return max(1.0, min(self.size / max(len(self.places), 1), _MOST_EACH))
-
     def _hits(self, places: Integers, scores: Vector) -> DenseHits:
-        rounded: Numbers = np.asarray(np.round(scores.astype(np.float64), DIGITS), np.float64)
-        order = np.lexsort((self.starts[places], -rounded))
-        # Of each record the first in this order, its best.
-        chosen = order[np.sort(np.unique(self.numbers[places[order]], return_index=True)[1])]
-        best, cosines = places[chosen], rounded[chosen]
-        ids = [self.owners[place] for place in best.tolist()]
-        if not np.diff(cosines).all():
-            by_id = [at for _, _, at in sorted(zip((-cosines).tolist(), ids, range(len(ids)), strict=True))]
-            best, cosines, ids = best[by_id], cosines[by_id], [ids[at] for at in by_id]
-        return DenseHits(ids, cosines, self.starts[best], self.ends[best])
+        ids = [self.owners[place] for place in places.tolist()]
+        return best_hits(ids, scores, self.starts[places], self.ends[places], self.numbers[places])
 
 
 class Matrix:
@@ -237,11 +226,18 @@ class Columns:
     postings: Mapping[tuple[str, str], Integers]
 
 
-def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
-    """Keep each record's best passage (score, record id, start, end); order by rounded score, then id."""
-    hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
-    best = {hit.record_id: hit for hit in sorted(hits, key=lambda hit: (hit.score, -hit.start))}
-    return DenseHits.of(sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id)))
+def best_hits(
+    ids: Sequence[str], scores: Vector | Numbers, starts: Integers, ends: Integers, numbers: Integers | None = None
+) -> DenseHits:
+    """Keep each record's best passage, best first, ties by id; `numbers` tell records apart faster than their ids."""
+    rounded: Numbers = np.asarray(np.round(scores.astype(np.float64), DIGITS), np.float64)
+    order = np.lexsort((starts, -rounded))
+    records = np.array(ids, object) if numbers is None else numbers
+    # Of each record the first in this order, its best.
+    best = order[np.sort(np.unique(records[order], return_index=True)[1])]
+    if not np.diff(rounded[best]).all():
+        best = np.array(sorted(best.tolist(), key=lambda at: (-rounded[at], ids[at])), np.int64)
+    return DenseHits([ids[at] for at in best.tolist()], rounded[best], starts[best], ends[best])
 
 
 def row_bytes(dimension: int) -> int:

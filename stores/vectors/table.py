@@ -2,7 +2,7 @@
 
 import shutil
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -16,17 +16,15 @@ from pyarrow import Table
 from stores.clock import microseconds
 from stores.records import IndexFilter
 from stores.vectors import layout
-from stores.vectors.layout import STATE_ID, RowWriter
-from stores.vectors.matrix import SLACK, Columns, best_per_record
+from stores.vectors.layout import STATE_ID
+from stores.vectors.matrix import SLACK, Columns, best_hits
 from stores.vectors.passages import (
     DELETION,
-    EMPTY,
     PASSAGE,
     STATE,
     Catalog,
     DenseHits,
     EmbeddedRecord,
-    Held,
     Integers,
     ModelChanged,
     Validity,
@@ -89,28 +87,31 @@ class PassageTable:
         return catalog
 
     def append(
-        self, first_row: int, records: Sequence[EmbeddedRecord], deleted: Collection[str], state: str
-    ) -> tuple[dict[str, Held], int, Callable[[], Columns]]:
-        """Write deletions, records and the state in one commit; return the rows by record, the state's, and columns."""
-        writer = RowWriter(self._schema, first_row)
-        held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
-        for record in records:
-            kind = PASSAGE if record.passages else EMPTY
-            held[record.entity.id] = Held(record.entity.revision, writer.add_record(record), kind)
-        state_row = writer.add_mark(STATE, STATE_ID, state)
-        table = writer.table()
+        self, catalog: Catalog, records: Iterable[EmbeddedRecord], deleted: Iterable[str], state: str
+    ) -> Callable[[], Columns]:
+        """Write deletions, records and the state in one commit, and enter them; return the passages as columns."""
+        rows: list[dict[str, Any]] = [{"kind": DELETION, "record_id": record_id} for record_id in deleted]
+        rows += [row for record in records for row in layout.rows_of(record)]
+        rows.append({"kind": STATE, "record_id": STATE_ID, "state": state})
+        first = catalog.next_row
+        table = layout.table_of(self._schema, rows, first)
         self._table.add(table)
-        passages = [row for each in held.values() for row in each.passage_rows]
-        return held, state_row.start, lambda: layout.columns(table, np.array(passages, np.int64))
+        catalog.read(layout.light_rows(table))
+        catalog.put_state(first + len(rows) - 1, state)
+        passages = [number for number, row in enumerate(rows, start=first) if row["kind"] == PASSAGE]
+        return lambda: layout.columns(table, np.array(passages, np.int64))
 
     def search(self, vector: Vector, accepted: IndexFilter, valid: Validity, limit: int) -> DenseHits:
         condition, taken = _wanted(accepted), limit
         while True:
             taken = 4 * taken
             found = self._nearest(vector, condition, taken)
-            hits = best_per_record(each[1:] for each in found if valid.admits(each[0]))
+            scores = 1.0 - found.column("_distance").to_numpy().astype(np.float64)
+            starts, ends = found.column("start").to_numpy(), found.column("end").to_numpy()
+            kept = np.flatnonzero([valid.admits(row) for row in found.column("row").to_pylist()])
+            hits = best_hits(found.column("record_id").take(kept).to_pylist(), scores[kept], starts[kept], ends[kept])
             complete = len(found) < taken
-            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1][1] + SLACK):
+            if complete or (len(hits) >= limit and hits.scores[limit - 1] > scores[-1] + SLACK):
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
@@ -159,7 +160,7 @@ class PassageTable:
     def _indexed(self) -> bool:
         return any("vector" in index.columns for index in self._table.list_indices())
 
-    def _nearest(self, vector: Vector, condition: str, count: int) -> list[tuple[int, float, str, int, int]]:
+    def _nearest(self, vector: Vector, condition: str, count: int) -> Any:
         query = (
             self._table.search(vector, vector_column_name="vector")
             .distance_type("dot")
@@ -170,10 +171,7 @@ class PassageTable:
         with self._reading:
             if self._approximate:
                 query = query.ef(max(_EF, count)).refine_factor(_REFINE)
-            found = query.to_arrow()
-        names = ("row", "_distance", "record_id", "start", "end")
-        rows = zip(*(found.column(name).to_pylist() for name in names), strict=True)
-        return [(row, 1.0 - distance, *place) for row, distance, *place in rows]
+            return query.to_arrow()
 
 
 def _describe(label: Mapping[str, str]) -> str:

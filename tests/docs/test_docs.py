@@ -20,8 +20,7 @@ from tools.records.entity_types import (
     RELATIONSHIP_TYPES,
     STATUSES,
 )
-from tools.retrieval.alike import AMONG as ALIKE_AMONG
-from tools.retrieval.alike import NEAREST
+from tools.retrieval.evidence import MOST_SIMILAR, SIMILAR_AMONG
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
 from tools.retrieval.scoring import ALIKE_SHARE, NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, SPOKEN, lifted
 from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
@@ -159,7 +158,7 @@ def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
         assert figure in page
     assert RECENCY_BONUS == NEIGHBOUR_BONUS
     assert SEEDS == 6, "the page says six"
-    assert (ALIKE_SHARE, NEAREST, ALIKE_AMONG) == (0.4, 4, 50), "the page says four tenths, four, 50"
+    assert (ALIKE_SHARE, MOST_SIMILAR, SIMILAR_AMONG) == (0.4, 4, 50), "the page says four tenths, four, 50"
 
 
 def test_a_hand_written_page_is_short() -> None:

@@ -28,10 +28,9 @@ from tools.records.receipts import capture_receipt
 from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
 from tools.retrieval.passages import with_passages
-from tools.retrieval.pipeline import retrieve
+from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import Plan
-from tools.retrieval.ranking import Candidate
-from tools.retrieval.turns import answered
+from tools.retrieval.pool import Candidate
 from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed
 

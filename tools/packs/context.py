@@ -8,6 +8,7 @@ from typing import Any
 from auth.visibility import members_key, project_key
 from stores.event_times import recent_at
 from stores.exposures import Shown
+from stores.ledger.documents import ChunkPlace
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
@@ -22,9 +23,7 @@ from tools.packs.context_models import (
     PackSection,
     Quality,
     RelatedItem,
-    UsageExposure,
 )
-from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import (
     DOUBTFUL,
     GONE,
@@ -38,20 +37,18 @@ from tools.packs.facets import (
     select,
     types_of,
 )
-from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, render
+from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_around, render
 from tools.packs.options import also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import details
 from tools.retrieval.passages import with_passages
-from tools.retrieval.pipeline import retrieve
+from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
-from tools.retrieval.ranking import Candidate, Ranking
-from tools.retrieval.turns import answered
-from tools.search.answers import SearchResponse
-from tools.search.distinct import words_of
-from tools.search.exposure import exposed
+from tools.retrieval.pool import Candidate, Ranking
+from tools.search.answers import SearchResponse, words_of
+from tools.search.exposure import UsageExposure, exposed
 from tools.search.search import SearchRequest, searched
 
 CONSIDERED = 400
@@ -80,7 +77,7 @@ class _Found:
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
     candidates: Mapping[str, Candidate]
-    places: Mapping[str, JsonObject]
+    places: Mapping[str, ChunkPlace]
     authors: Mapping[str, str | None]
     strongest: float
 
@@ -186,7 +183,7 @@ def _exposed(
         for place, item in enumerate(items, start=1)
     ]
     recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
-    return {"usage_exposure": UsageExposure.model_validate(recorded)} if recorded else {}
+    return {"usage_exposure": recorded} if recorded is not None else {}
 
 
 def _query(request: ContextRequest) -> str:
@@ -224,7 +221,7 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
         chosen=kept,
         entities=entities,
         candidates=candidates,
-        places={each: chunk_metadata(place) for each, place in places.items()},
+        places=places,
         authors=authors(app, entities.values()),
         strongest=max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0),
     )
@@ -259,10 +256,15 @@ def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list
 
 def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[RelatedItem]) -> PackItem:
     option = chosen.option
-    entity, hit, place = found.entities[option.id], found.candidates.get(option.id), found.places.get(option.id, {})
-    source, url = place.get("source_name"), place.get("document_url")
-    metadata: JsonObject = {**entity.metadata, **place, "category": entity.category, "languages": [*entity.languages]}
-    metadata["author"] = found.authors[entity.id]
+    entity, hit, place = found.entities[option.id], found.candidates.get(option.id), found.places.get(option.id)
+    source, url = (place.source_name, place.document_url) if place is not None else (None, entity.source_file)
+    metadata: JsonObject = {
+        **entity.metadata,
+        **(chunk_metadata(place) if place is not None else {}),
+        "category": entity.category,
+        "languages": [*entity.languages],
+        "author": found.authors[entity.id],
+    }
     return PackItem.of(
         entity,
         type=entity.entity_type,
@@ -270,12 +272,12 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
         score=option.score,
         facet=chosen.facet,
         reason=reason(hit, chosen.facet, status=option.status, is_under_way=option.is_under_way),
-        source=source if isinstance(source, str) else None,
+        source=source,
         quality=Quality.of(
             entity,
             origin="document" if entity.entity_type == "document" else "graph",
-            source=source if isinstance(source, str) else None,
-            url=url if isinstance(url, str) else entity.source_file,
+            source=source,
+            url=url,
             valid_at=valid_at if isinstance(valid_at := entity.metadata.get("valid_at"), str) else None,
         ),
         metadata=_audited(entity, metadata, hit, found)

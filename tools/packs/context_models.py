@@ -12,6 +12,7 @@ from tools.packs.facets import Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
 from tools.search.answers import SearchResponse
+from tools.search.exposure import UsageExposure
 from tools.search.search import QUERY_LIMIT, SearchType
 
 Direction = Literal["outgoing", "incoming"]
@@ -131,28 +132,6 @@ class PackSection(Result):
     facet: Facet
     title: str
     items: list[PackItem]
-
-
-class ExcludedResponse(Result):
-    """Something that was returned and not recorded."""
-
-    response_id: str
-    reason: str
-
-
-class UsageExposure(Result):
-    """Recorded exposure of the returned records."""
-
-    source_surface: str
-    signal_type: str
-    session_key: str | None
-    message_key: str | None
-    returned_count: int
-    stamped_count: int
-    excluded_count: int
-    coverage_count: int
-    coverage_complete: bool
-    exclusions: list[ExcludedResponse]
 
 
 class Evidence(SearchResponse):

@@ -16,8 +16,9 @@ from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
 from tools.records.entity_types import ENTITY_TYPES
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
-from tools.retrieval.ranking import HELD_WHOLLY, Candidate, Ranking
-from tools.search.distinct import words_of
+from tools.retrieval.pool import Candidate, Ranking
+from tools.retrieval.scoring import HELD_WHOLLY
+from tools.search.answers import words_of
 from tools.text.plain import one_line
 
 READ = 12

@@ -28,7 +28,7 @@ from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
 from tools.reflecting.reflection.words import as_said
 from tools.runtime.threads import in_thread, in_turn
-from tools.search.citations import cited
+from tools.search.exposure import CiteRequest, cited
 from tools.text.plain import one_line
 
 CONTENT_SHOWN = 600
@@ -185,7 +185,7 @@ def _notes(said: JsonObject) -> list[str]:
 async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> JsonObject:
     if not request.cited_ids:
         return {}
-    result = await in_thread(cited, app, call, request.cited_ids, surface="reflect")
+    result = await in_thread(cited, app, call, CiteRequest(cited_ids=request.cited_ids, surface="reflect"))
     return result.model_dump(mode="json")
 
 

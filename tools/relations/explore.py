@@ -224,7 +224,7 @@ def _walk(app: App, call: Call, request: ExploreRequest, wanted: EntityQuery) ->
 
 def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     """Return whether a walk shows a superseded record: only by a wanted supersession."""
-    return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
+    return is_asked_for and SUPERSEDES in {step.name, *(each.name for each in step.others)}
 
 
 def _kept(app: App, call: Call, wanted: EntityQuery, walks: Mapping[Dependency | None, Walk]) -> set[str]:
@@ -260,13 +260,13 @@ def walked(
 
 
 def _nearby(app: App, call: Call, start_id: str, wanted: EntityQuery, query: NeighbourQuery) -> Walk:
-    names = {way: query.towards(way).names for way in query.ways}
+    names = {way: query.names_towards(way) for way in query.ways}
     most = WIDE * WALK_LIMIT
     found = app.ledger.relations.links_to_matching(call.caller.organization_id, start_id, wanted, names, most)
     steps: dict[str, dict[Step, None]] = {}
     for link in found:
         steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
-    reached = [Reached(id_, 1, (first,), tuple(others)) for id_, (first, *others) in steps.items()]
+    reached = [Reached(id_, 1, *first, others=tuple(others)) for id_, (first, *others) in steps.items()]
     return Walk(tuple(reached), capped=len(found) == most)
 
 

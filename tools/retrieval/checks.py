@@ -17,7 +17,7 @@ class Checks:
     """Status of the records of one search; each is read once."""
 
     def __init__(self, app: App, plan: Plan) -> None:
-        self._app = app
+        self._ledger = app.ledger
         self._expected: list[str] = []
         self._plan = plan
         self._asked: set[str] = set()
@@ -33,10 +33,10 @@ class Checks:
         if self._asked.issuperset(record_ids):
             return
         new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
-        plan = self._plan
-        visible = plan.filter.visibility
-        found = self._app.ledger.records.statuses(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
-        gone = outlived(self._app, plan, found) | not_imported(self._app, plan, found)
+        visible = self._plan.filter.visibility
+        found = self._statuses(new, visible)
+        memories = [each.id for each in found.values() if each.entity_type == RAW_MEMORY]
+        gone = self._outlived(memories) | self._not_imported(memories)
         self.standings |= found
         in_force = {each.id for each in found.values() if each.visibility in visible and not each.superseded}
         self._in_force |= in_force - gone
@@ -56,45 +56,47 @@ class Checks:
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
         found = self.found(record_ids)
         if new := found - self._fits.keys():
-            unmatched = unwanted(self._app, self._plan, new)
+            unmatched = self.unwanted(new)
             self._fits |= {each: each not in unmatched for each in new}
         return {each for each in found if self._fits[each]}
 
+    def unwanted(self, neighbours: Collection[str]) -> set[str]:
+        """Return the records that the filter of the search excludes."""
+        plan, records = self._plan, self._ledger.records
+        if plan.as_of is not None:
+            then = records.entities_at(plan.organization_id, neighbours, plan.as_of)
+            return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
+        if not plan.filter.any_of and plan.filter.updated_since is None:
+            return set()
+        entities = records.entities(plan.organization_id, neighbours)
+        return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
-def outlived(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
-    """Return archived memories, and those whose promoted entity is superseded.
+    def _statuses(self, record_ids: Iterable[str], visible: frozenset[str]) -> Mapping[str, RecordStatus]:
+        plan = self._plan
+        return self._ledger.records.statuses(plan.organization_id, record_ids, visibility=visible, as_of=plan.as_of)
 
-    Archiving has no time: past memories count as not archived.
-    """
-    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    outcomes = app.ledger.memories.outcomes(plan.organization_id, said) if said else {}
-    if not outcomes:
-        return set()
-    archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
-    made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
-    sight = plan.sight | plan.filter.visibility
-    there = app.ledger.records.statuses(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
-    retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
-    return archived.union(retired)
+    def _outlived(self, memory_ids: Collection[str]) -> set[str]:
+        """Return archived memories, and those whose promoted entity is superseded.
 
+        Archiving has no time: past memories count as not archived.
+        """
+        plan = self._plan
+        outcomes = self._ledger.memories.outcomes(plan.organization_id, memory_ids) if memory_ids else {}
+        if not outcomes:
+            return set()
+        archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
+        made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
+        there = self._statuses(made.values(), plan.sight | plan.filter.visibility)
+        retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
+        return archived.union(retired)
 
-def not_imported(app: App, plan: Plan, standings: Mapping[str, RecordStatus]) -> set[str]:
-    if plan.imported.wants_nothing:
-        return set()
-    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    found = app.ledger.records.entities(plan.organization_id, said)
-    passed = {each.id for each in found.values() if plan.imported.passes(each)}
-    return {memory_id for memory_id in said if memory_id not in passed}
-
-
-def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
-    if plan.as_of is not None:
-        then = app.ledger.records.entities_at(plan.organization_id, neighbours, plan.as_of)
-        return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
-    if not plan.filter.any_of and plan.filter.updated_since is None:
-        return set()
-    entities = app.ledger.records.entities(plan.organization_id, neighbours)
-    return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
+    def _not_imported(self, memory_ids: Collection[str]) -> set[str]:
+        plan = self._plan
+        if plan.imported.wants_nothing:
+            return set()
+        found = self._ledger.records.entities(plan.organization_id, memory_ids)
+        passed = {each.id for each in found.values() if plan.imported.passes(each)}
+        return {memory_id for memory_id in memory_ids if memory_id not in passed}
 
 
 def weights(

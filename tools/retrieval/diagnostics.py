@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.retrieval.ranking import LANES, Candidate, Ranking
+from tools.retrieval.pool import LANES, Candidate, Ranking
 from tools.retrieval.scoring import RRF_K
 
 

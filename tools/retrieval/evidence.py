@@ -1,7 +1,11 @@
-"""Evidence on the candidates: words, meaning, dates, threads, tokens and similarity."""
+"""Evidence on the candidates: words, meaning, dates, threads, tokens and similarity.
+
+Similar candidates support each other outside of threads (Diaz, "Regularizing Ad Hoc Retrieval Scores", CIKM 2005), and
+give way in threads (maximal marginal relevance: Carbonell and Goldstein, SIGIR 1998).
+"""
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,19 +17,18 @@ from numpy.typing import NDArray
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex, LexicalResult
-from tools.retrieval import late_interaction
-from tools.retrieval.alike import AMONG as SIMILAR_AMONG
-from tools.retrieval.alike import alike
+from stores.vectors import VectorIndex
+from tools.retrieval import late_interaction, scoring
 from tools.retrieval.checks import Checks
 from tools.retrieval.date_phrases import DatePhrases
 from tools.retrieval.late_interaction import AMONG, AMONG_BY_WORDS, QueryTokens
 from tools.retrieval.neighbours import DEEP, thread_context
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
-from tools.retrieval.pool import NAIVE_LANES, Measure, Pool
-from tools.retrieval.ranking import HELD_WHOLLY, Ranking
-from tools.retrieval.scoring import DATED_AMONG, HELD_ONCE, Scores, Signals, by_words, fuse, fused_by_rank, ranked
+from tools.retrieval.pool import NAIVE_LANES, Measure, Pool, Ranking
+from tools.retrieval.scoring import HELD_ONCE, HELD_WHOLLY, Alike, Scores, Signals, ThreadContext, ranked
 
 BROUGHT = 50
+SIMILAR_AMONG, MOST_SIMILAR = 50, 4
 REPORTED = 0.5
 """Weight of records from the week after, in which events are reported."""
 
@@ -54,7 +57,7 @@ class Evidence:
         pool = self.pool
         if self._fused is None or len(self._fused) != len(pool.ids):
             if self.plan.is_naive:
-                self._fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+                self._fused = scoring.fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
             else:
                 self._describe()
                 date_share = pool.date_share if self._has_dates else None
@@ -86,7 +89,7 @@ class Evidence:
         if query is None or not self.has_vector:
             return
         pool, signals = self.pool, replace(self.signals, date_share=self.pool.date_share)
-        words = by_words(pool.lexical, pool.coverage, self.words.ceiling, signals)
+        words = scoring.by_words(pool.lexical, pool.coverage, self.words.ceiling, signals)
         places = [*self.best(AMONG), *self._ranked(words, AMONG_BY_WORDS)]
         try:
             found = late_interaction.compare(self.indexes, self.plan, pool, places, self.checks, query)
@@ -147,8 +150,8 @@ class Evidence:
 
     def _score(self, lexical: Scores, coverage: Scores, date_share: Scores | None) -> Scores:
         signals = replace(self.signals, date_share=date_share)
-        ceiling = self.words.ceiling
-        return fuse(lexical, coverage, self.pool.cosine, ceiling=ceiling, dense=self.has_vector, signals=signals)
+        ceiling, cosine = self.words.ceiling, self.pool.cosine
+        return scoring.fuse(lexical, coverage, cosine, ceiling=ceiling, dense=self.has_vector, signals=signals)
 
     def _describe(self) -> None:
         vectors, index, ids, signals = self.indexes.vectors, self.indexes.lexical, self.pool.ids, self.signals
@@ -176,7 +179,7 @@ class Evidence:
 def _match_dates(index: LexicalIndex, evidence: Evidence, dates: DatePhrases, measure: Measure) -> None:
     """Note the share of the query matched by time alone; add records of the named days."""
     plan, pool, words = evidence.plan, evidence.pool, evidence.words
-    uses_names, best = plan.uses_names, [pool.ids[place] for place in evidence.best(DATED_AMONG)]
+    uses_names, best = plan.uses_names, [pool.ids[place] for place in evidence.best(scoring.DATED_AMONG)]
     found = index.happened_in(dates.days, dates.rest, filter=plan.prefilter, limit=BROUGHT, heed_names=uses_names)
     known = set(pool.ids)
     new = [each for each in found if each not in known]
@@ -198,3 +201,42 @@ def _match_dates(index: LexicalIndex, evidence: Evidence, dates: DatePhrases, me
     exact = index.happened(dated, dates.days)
     counts = np.array([1.0 if each in exact else REPORTED for each in places])
     pool.date_share[at] = counts * np.clip((1.0 - pool.coverage[at]) - (share - rest[at]), 0.0, 1.0 - share)
+
+
+def alike(
+    vectors: VectorIndex, pool: Pool, best: Sequence[int], checks: Checks, context: ThreadContext | None
+) -> Alike | None:
+    """Compare the first passages of the best readable candidates; None if fewer than two."""
+    if context is not None:
+        best = [place for place in best if not context.is_threaded[place]]
+    allowed = checks.found(pool.ids[place] for place in best)
+    held = vectors.vectors_of(pool.ids[place] for place in best if pool.ids[place] in allowed)
+    places = [place for place in best if pool.ids[place] in held]
+    if len(places) < 2:
+        return None
+    rows = np.stack([held[pool.ids[place]] for place in places])
+    nearness = np.maximum(rows @ rows.T, 0.0).astype(np.float64)
+    np.fill_diagonal(nearness, 0.0)
+    if len(places) > MOST_SIMILAR:
+        nearness[nearness < np.partition(nearness, -MOST_SIMILAR, axis=1)[:, -MOST_SIMILAR, None]] = 0.0
+    # A candidate without similar ones keeps its own evidence.
+    nearness[np.diag_indices(len(places))] = nearness.sum(axis=1) == 0
+    return Alike(np.array(places, np.int64), nearness / nearness.sum(axis=1, keepdims=True))
+
+
+def diversified(vectors: VectorIndex, pool: Pool, best: Sequence[int], scores: Scores) -> list[int]:
+    """Order the first of `best` anew: what is in threads, by maximal marginal relevance; the others keep their rank."""
+    first = [at for at, place in enumerate(best[:SIMILAR_AMONG]) if pool.ids[place] in pool.threaded]
+    held = vectors.vectors_of(pool.ids[best[at]] for at in first)
+    ranks = [at for at in first if pool.ids[best[at]] in held and not pool.is_named[best[at]]]
+    order = list(best)
+    if len(ranks) < 3:
+        return order
+    places = np.array([best[at] for at in ranks], np.int64)
+    rows = np.stack([held[pool.ids[place]] for place in places])
+    left, nearest = scores[places], np.zeros(len(places))
+    for rank in ranks:
+        chosen = int((left - scoring.REPEATED * nearest).argmax())
+        order[rank], left[chosen] = int(places[chosen]), -np.inf
+        nearest = np.maximum(nearest, rows @ rows[chosen])
+    return order

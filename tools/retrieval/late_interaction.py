@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.embedding.late import unpacked
+from stores.embedding.builtin import unpacked
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex
 from stores.tokens import Tokens

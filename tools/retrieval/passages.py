@@ -9,7 +9,7 @@ from stores.language.spelling import in_one_spelling
 from stores.language.wording import plain
 from stores.lexical import distinct
 from stores.records import Entity, searchable_text
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.pool import Candidate
 
 Span = tuple[int, int]
 _SENTENCE = re.compile(r"\S(?:[^.!?\u3002\uff01\uff1f\n]|[.!?](?=\S))*[.!?\u3002\uff01\uff1f]*")

@@ -1,11 +1,11 @@
 """Search pipeline: candidates, fusion, rescoring, graph expansion, checks, ranking. Blocks."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import structlog
@@ -18,46 +18,27 @@ from stores.language.moments import Span
 from stores.language.wording import is_latin
 from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
-from stores.vectors import DenseHits, Vector, VectorIndex
+from stores.vectors import DenseHits, Vector
 from tools.app import App
-from tools.retrieval.alike import AMONG as DIVERSE_AMONG
-from tools.retrieval.alike import diversified
-from tools.retrieval.checks import Checks, unwanted, weights
+from tools.retrieval import scoring
+from tools.retrieval.checks import Checks, weights
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
-from tools.retrieval.evidence import Evidence
+from tools.retrieval.evidence import SIMILAR_AMONG, Evidence, diversified
 from tools.retrieval.late_interaction import QueryTokens
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import (
-    DEEPER,
-    DEEPEST,
-    ENOUGH,
-    LANE_DEPTH,
-    NEIGHBOURS_EACH,
-    POOL_LIMIT,
-    SEEDS,
-    SPANS_FOLLOWED,
-    Plan,
-)
-from tools.retrieval.pool import Measure, Pool
-from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.scoring import (
-    BACKGROUND,
-    CITED_AMONG,
-    DATED_AMONG,
-    DATED_BONUS,
-    RECENCY_BONUS,
-    UNREAD,
-    Scores,
-    Signals,
-    doubted,
-    lifted,
-    neighbourly,
-    ranked,
-    recency,
-    set_apart,
-    usage_share,
-)
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, POOL_LIMIT, SEEDS, Plan
+from tools.retrieval.pool import LANES, Measure, Pool, Ranking
+from tools.retrieval.scoring import Scores, Signals, lifted, ranked
+from tools.runtime.threads import in_thread, in_turn
+
+T = TypeVar("T")
+
+ENOUGH = 50
+"""Least records after the checks; else lanes are read deeper."""
+DEEPER, DEEPEST = 8, 30_000
+"""The limit takes a second."""
+SPANS_FOLLOWED = 3
 
 log = structlog.get_logger("search")
 
@@ -67,6 +48,14 @@ class Times(NamedTuple):
 
     recent_us: Scores
     created_us: Scores
+
+
+async def answered(app: App, organization_id: str, answer: Callable[[], T]) -> T:
+    """Run a search in a thread, in turn with others unless it may wait for an index or a remote model."""
+    is_here = app.settings.embedding_provider in ("builtin", "none")
+    if is_here and app.indexer.is_settled(organization_id):
+        return await in_turn(app.retrieval_turns, answer)
+    return await in_thread(answer)
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
@@ -114,16 +103,14 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             pool.fused = evidence.fused()
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                followed = Followed(dates.spans, partial(evidence.without_dates, dates))
-                _graph_lane(app, indexes, plan, pool, checks, followed)
+                _graph_lane(app, evidence, dates)
         with ranking.timed("hydration"):
-            times = _keep_permitted(app, plan, past, pool, checks, ranking)
+            times = _keep_permitted(evidence, past, ranking)
             ranking.is_starved = max(len(words.hits), len(near or ())) >= plan.depth and _starves(plan, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, dates.spans)
-            doubt = Doubt(0.0 if past is not None else words.unknown, evidence.weakest)
-            _rank(plan, pool, times, ranking, doubt, indexes.vectors)
+            _rank(evidence, times, 0.0 if past is not None else words.unknown, ranking)
     return ranking
 
 
@@ -192,18 +179,13 @@ def _signals(app: App, plan: Plan, words: LexicalResult) -> Signals:
     is_unread = not is_latin(plan.query)
     # Nothing is known of the scripts of other models.
     is_builtin = app.settings.embedding_provider == "builtin"
-    unrelated = UNREAD if is_unread and is_builtin else BACKGROUND
+    unrelated = scoring.UNREAD if is_unread and is_builtin else scoring.BACKGROUND
     return Signals(unrelated=unrelated, is_unread=is_unread, asks=plan.asks, rarities=tuple(words.terms.values()))
 
 
-class Followed(NamedTuple):
-    spans: Sequence[Span]
-    certain: Callable[[], Scores]
-    """Without dates; computed only if a candidate has relations."""
-
-
-def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:
-    if indexes.graph is None:
+def _graph_lane(app: App, evidence: Evidence, dates: DatePhrases) -> None:
+    graph, plan, pool, checks = evidence.indexes.graph, evidence.plan, evidence.pool, evidence.checks
+    if graph is None:
         return
     first = ranked(pool.ids, pool.fused, SEEDS)
     best = [pool.ids[place] for place in first]
@@ -211,10 +193,8 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: 
     seeds = [seed for seed in best if seed in linked]
     if not seeds:
         return
-    strength = dict(zip(best, followed.certain()[first].tolist(), strict=True))
-    links = (
-        _linked_now(indexes.graph, plan, seeds, followed.spans) if plan.as_of is None else linked_then(app, plan, seeds)
-    )
+    strength = dict(zip(best, evidence.without_dates(dates)[first].tolist(), strict=True))
+    links = _linked_now(graph, plan, seeds, dates.spans) if plan.as_of is None else linked_then(app, plan, seeds)
     reached = reach(strength, links, shown=checks.wanted(seeds), replaced=checks.replaced)
     if not reached:
         return
@@ -222,7 +202,7 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: 
     known = len(pool.ids)
     places = pool.add(each.record_id for each in ordered)
     leads, telling = np.array([each.lead for each in ordered]), np.array([each.telling for each in ordered])
-    pool.fused[places] = neighbourly(pool.fused[places], leads, telling, places < known)
+    pool.fused[places] = scoring.neighbourly(pool.fused[places], leads, telling, places < known)
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
@@ -236,10 +216,10 @@ def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) ->
     return [Link(each.origin_id, each.id, each.name) for each in graph.neighbours(seeds, query=query)]
 
 
-def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Times:
-    visible = plan.filter.visibility
-    standings = checks.standings
-    shown = checks.found(pool.ids) - unwanted(app, plan, pool.only_of("graph"))
+def _keep_permitted(evidence: Evidence, past: Past | None, ranking: Ranking) -> Times:
+    plan, pool, checks = evidence.plan, evidence.pool, evidence.checks
+    visible, standings = plan.filter.visibility, checks.standings
+    shown = checks.found(pool.ids) - checks.unwanted(pool.only_of("graph"))
     for standing in (standings.get(record_id) for record_id in pool.ids if record_id not in shown):
         if standing is None or standing.visibility not in visible:
             ranking.dropped["not_permitted"] += 1
@@ -274,38 +254,32 @@ def _starves(plan: Plan, ranking: Ranking) -> bool:
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
     if not plan.boost_cited or plan.is_naive:
         return
-    best = [pool.ids[place] for place in ranked(pool.ids, pool.fused, CITED_AMONG)]
+    best = [pool.ids[place] for place in ranked(pool.ids, pool.fused, scoring.CITED_AMONG)]
     if found := weights(app.ledger, app.clock(), plan.organization_id, best, plan.filter.visibility):
-        pool.usage = usage_share(np.array([found.get(each, 0.0) for each in pool.ids]))
+        pool.usage = scoring.usage_share(np.array([found.get(each, 0.0) for each in pool.ids]))
 
 
 def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None:
     if indexes.lexical is None or not spans:
         return
-    best = ranked(pool.ids, pool.fused, DATED_AMONG)
+    best = ranked(pool.ids, pool.fused, scoring.DATED_AMONG)
     named = indexes.lexical.happened([pool.ids[place] for place in best], spans)
-    pool.dated = np.array([DATED_BONUS if record_id in named else 0.0 for record_id in pool.ids], np.float64)
+    pool.dated = np.array([scoring.DATED_BONUS if record_id in named else 0.0 for record_id in pool.ids], np.float64)
 
 
-class Doubt(NamedTuple):
-    unknown: float
-    """Share of the query that is a name which no record holds."""
-    weakest: Mapping[str, float]
-    """Match of the query's worst token, by record."""
-
-
-def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt, vectors: VectorIndex | None) -> None:
+def _rank(evidence: Evidence, times: Times, unknown: float, ranking: Ranking) -> None:
+    plan, pool, vectors = evidence.plan, evidence.pool, evidence.indexes.vectors
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - times.recent_us / 1_000_000
-        scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+        scores = lifted(scores, scoring.RECENCY_BONUS * scoring.recency(age_s, plan.decay_days))
     if pool.dated is not None:
         scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
-    scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
+    scores = np.round(scores if plan.is_naive else scoring.set_apart(scores, pool.is_named), 6)
     newest = times if plan.newest_first and not plan.is_naive else ()
-    best = ranked(pool.ids, scores, max(plan.wanted, DIVERSE_AMONG), newest=newest)
+    best = ranked(pool.ids, scores, max(plan.wanted, SIMILAR_AMONG), newest=newest)
     if plan.is_naive or not best:
         ranking.best = [pool.candidate(place, float(scores[place])) for place in best[: plan.wanted]]
         return
@@ -315,8 +289,8 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, doubt: Doubt, 
         best = order
     # After ordering, since it may make two scores equal.
     first = best[0]
-    weakest = None if pool.is_named[first] else doubt.weakest.get(pool.ids[first])
-    shown = doubted(scores, float(scores[first]), doubt.unknown, weakest)
+    weakest = None if pool.is_named[first] else evidence.weakest.get(pool.ids[first])
+    shown = scoring.doubted(scores, float(scores[first]), unknown, weakest)
     ranking.best = [
         pool.candidate(place, float(shown[place])) for place in best[: plan.wanted] if shown[place] >= plan.min_score
     ]

@@ -19,15 +19,10 @@ DOUBTFUL, UNRELATED = 0.2, 0.15
 NEAREST = 3
 LANE_DEPTH = 456
 """Candidates per lane."""
-ENOUGH = 50
-"""Least records after the checks; else lanes are read deeper."""
-DEEPER, DEEPEST = 8, 30_000
-"""The limit takes a second."""
 DECAY_DAYS = 30.0
 """Half-life of the recency bonus."""
 SEEDS = 6
 NEIGHBOURS_EACH = 8
-SPANS_FOLLOWED = 3
 LEAST_ASKED = 2
 LEADING = 10
 RADIUS = 2

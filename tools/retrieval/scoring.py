@@ -12,12 +12,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tools.retrieval.ranking import HELD_WHOLLY
-
 Scores = NDArray[np.float64]
 Counts = NDArray[np.int64]
 Score = TypeVar("Score", float, Scores)
 
+HELD_WHOLLY = 0.9999
+"""Coverage of a record with every word, but for rounding."""
 BM25_WEIGHT = 0.45
 """As a share of the BM25 ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.35
@@ -226,7 +226,9 @@ _EXPECTED = np.array([0.0, *(NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) for 
 
 def _nearness(cosine: Scores, unrelated: float) -> Scores:
     near = np.maximum(_beyond(cosine, unrelated), 0.0)
-    return np.where(np.isnan(near), _absent_cosine(near), near)
+    found = near[~np.isnan(near)]
+    absent = min(float(found.min()), BACKGROUND) if len(found) else 0.0
+    return np.where(np.isnan(near), absent, near)
 
 
 def _beyond(cosine: Scores, unrelated: float) -> Scores:
@@ -267,11 +269,6 @@ def _density(strength: Scores, coverage: Scores) -> Scores:
     # Not counting the record itself, so that gaining a word never lowers its score.
     has_others = is_whole.sum() - is_whole >= FEW
     return np.divide(np.minimum(strength, enough), enough, out=np.ones_like(enough), where=has_others & (enough > 0))
-
-
-def _absent_cosine(near: Scores) -> float:
-    found = near[~np.isnan(near)]
-    return min(float(found.min()), BACKGROUND) if len(found) else 0.0
 
 
 def calibrated(evidence: Scores) -> Scores:

@@ -13,7 +13,8 @@ from auth.policy import MemoryScope
 from auth.principal import Principal
 from auth.visibility import memory_key, private_key
 from stores.exposures import Shown
-from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
+from stores.ledger.documents import ChunkPlace
+from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, RawMemory, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
@@ -25,12 +26,10 @@ from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.passages import with_passages
-from tools.retrieval.pipeline import retrieve
+from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
-from tools.retrieval.ranking import Candidate, Ranking
-from tools.retrieval.turns import answered
-from tools.search.answers import SearchResponse, SearchResult, for_agents
-from tools.search.distinct import ORIGINS, SPARE, Distinct, Origin, distinct
+from tools.retrieval.pool import Candidate, Ranking
+from tools.search.answers import ORIGINS, SPARE, Distinct, SearchResponse, SearchResult, distinct, for_agents
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
@@ -114,12 +113,14 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
     if unread:
         filters["pending_records"] = unread
+    usage = None
     if request.record_exposure:
         with ranking.timed("exposure"):
             placed = enumerate(kept, start=request.offset + 1)
             shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
-            filters["usage_exposure"] = exposed(app, call, "search", shown)
-    stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
+            usage = exposed(app, call, "search", shown)
+        filters["usage_exposure"] = usage.model_dump() if usage is not None else {}
+    stamp(usage, [(result.id, result.metadata) for result in results])
     return SearchResponse.of(
         request,
         results=results,
@@ -260,44 +261,39 @@ def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str,
 
 def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
     organization = call.caller.organization_id
-    places = app.ledger.records.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
-    found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
+    chunks = app.ledger.records.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     memories = app.ledger.memories.by_ids(
         organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY]
     )
-    found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
     names = authors(app, (entity for _, entity in kept))
-    results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
-    for result, (_, entity) in zip(results, kept, strict=True):
-        result.metadata["author"] = names[entity.id]
-        result.metadata["updated_at"] = entity.updated_at.isoformat()
+    results = []
+    for hit, entity in kept:
+        chunk = chunks.get(entity.id)
+        metadata = _metadata(entity, chunk, memories.get(entity.id))
+        if hit.passage is not None:
+            metadata["passage"] = passage(entity, hit.passage, request)
+        metadata["retrieval_signals"] = [*hit.sources]
+        metadata["author"] = names[entity.id]
+        metadata["updated_at"] = entity.updated_at.isoformat()
+        result = SearchResult.of(
+            entity,
+            type=entity.entity_type,
+            content=entity.content[: request.content_max_chars] if request.include_content else "",
+            score=hit.score,
+            source=chunk.source_name if chunk is not None else None,
+            url=chunk.document_url if chunk is not None else entity.source_file,
+            result_origin=ORIGINS.get(entity.entity_type, "graph"),
+            metadata=metadata,
+        )
+        results.append(result)
     return results
 
 
-def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
-    origin = ORIGINS.get(entity.entity_type, "graph")
-    metadata = _metadata(origin, entity, place)
-    if hit.passage is not None:
-        metadata["passage"] = passage(entity, hit.passage, request)
-    metadata["retrieval_signals"] = [*hit.sources]
-    source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
-    return SearchResult.of(
-        entity,
-        type=entity.entity_type,
-        content=entity.content[: request.content_max_chars] if request.include_content else "",
-        score=hit.score,
-        source=source if isinstance(source, str) else None,
-        url=url if isinstance(url, str) else entity.source_file,
-        result_origin=origin,
-        metadata=metadata,
-    )
-
-
-def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonObject:
-    if origin == "document":
-        return _document_metadata(entity, place)
-    if origin == "raw_memory":
-        return place or {}
+def _metadata(entity: Entity, chunk: ChunkPlace | None, memory: RawMemory | None) -> JsonObject:
+    if entity.entity_type == "document":
+        return _document_metadata(entity, chunk)
+    if entity.entity_type == RAW_MEMORY:
+        return memory_place(memory) if memory is not None else {}
     return {
         "category": entity.category,
         "languages": list(entity.languages),
@@ -307,13 +303,13 @@ def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonO
     }
 
 
-def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
-    found = entity.metadata if place is None else place
+def _document_metadata(entity: Entity, chunk: ChunkPlace | None) -> JsonObject:
+    found = entity.metadata if chunk is None else chunk_metadata(chunk)
     shown: JsonObject = {key: found.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
     whole = f"GET /api/entities/{entity.id}"
     shown["hint"] = (
         f"Read it whole with {whole}; it was not ingested, so nothing stands around it."
-        if place is None
+        if chunk is None
         else f"Read the whole chunk with {whole}, or with fetch_slice what stands around it."
     )
     return shown

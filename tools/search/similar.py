@@ -9,9 +9,8 @@ from stores.records import Entity, Facet, IndexFilter, matches
 from tools.app import App
 from tools.frame.operation import Call, Result
 from tools.records.entity_types import EntityType
-from tools.retrieval.pipeline import retrieve
+from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import Plan
-from tools.retrieval.turns import answered
 from tools.search.search import SearchRequest, search
 
 THRESHOLD = 0.85

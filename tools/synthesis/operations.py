@@ -11,7 +11,7 @@ from auth.principal import Principal
 from tools.app import App
 from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
 from tools.records.receipts import capture_receipt
-from tools.retrieval.turns import answered
+from tools.retrieval.pipeline import answered
 from tools.runtime.threads import in_thread
 from tools.synthesis.gathering import gather, still_there
 from tools.synthesis.keeping import as_json, keep, require_place

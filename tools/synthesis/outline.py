@@ -10,13 +10,13 @@ from auth.visibility import entity_key
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.frame.json_values import texts_in
 from tools.packs.context_models import PackItem
-from tools.packs.excerpts import excerpt
 from tools.packs.facets import FACETS, Facet, Option, takes
+from tools.packs.markdown import excerpt
 from tools.people.organizations import slug_of
 from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.reflecting.reflection.similarity import stem, terms
-from tools.search.distinct import ORIGINS, Origin
+from tools.search.answers import ORIGINS, Origin
 from tools.synthesis.models import PlanRequest, RequiredSection
 from tools.synthesis.templates import EXTENTS, LISTED, OPEN, TEMPLATES
 from tools.text.plain import one_line, plain

@@ -26,8 +26,7 @@ from tools.records.entity_models import (
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
 from tools.runtime.threads import in_thread
-from tools.search.citations import announce, count
-from tools.search.exposure import session_of
+from tools.search.exposure import announce, count, session_of
 from tools.work.work_changes import (
     MOST_HOURS,
     REFUSALS,

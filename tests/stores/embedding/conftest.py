@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores.embedding.session import BuiltinEmbedder
+from stores.embedding.builtin import BuiltinEmbedder
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from stores.embedding import EmbeddingFailed
-from stores.embedding.late import LateEncoder
-from stores.embedding.session import BuiltinEmbedder
+from stores.embedding.builtin import BuiltinEmbedder, LateEncoder
 from stores.embedding.shipped import LATE_MODEL_FILE, MODEL_FILE, SHA256
 from stores.embedding.workers import Workers
 
@@ -56,13 +55,11 @@ def test_what_is_over_256_tokens_is_cut_off(builtin: BuiltinEmbedder) -> None:
 
 
 def test_threads_change_nothing_but_the_time(builtin: BuiltinEmbedder) -> None:
-    workers = Workers(2)
-    parallel = BuiltinEmbedder(workers)
+    parallel = BuiltinEmbedder(Workers(2))
     try:
         np.testing.assert_array_equal(parallel.embed_documents(SENTENCES), builtin.embed_documents(SENTENCES))
     finally:
         parallel.close()
-        workers.close()
 
 
 def test_queries_are_answered_while_documents_are_embedded(builtin: BuiltinEmbedder) -> None:

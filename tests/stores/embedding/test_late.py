@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stores.embedding.late import PASSAGE_MARKER, QUESTION_MARKER, LateEncoder, packed, unpacked
+from stores.embedding.builtin import PASSAGE_MARKER, QUESTION_MARKER, LateEncoder, packed, unpacked
 from stores.embedding.shipped import LATE_MODEL_FILE, load_tokenizer
 
 QUESTION = "Where do we keep the retry policy?"
@@ -32,14 +32,14 @@ def similarity(question: NDArray[np.float32], passage: NDArray[np.int8]) -> floa
 def test_a_question_has_a_row_of_unit_length_for_each_token_and_three_more(late: LateEncoder) -> None:
     rows = late.encode_question(QUESTION)
     assert rows.dtype == np.float32
-    assert rows.shape == (len(load_tokenizer().pieces(QUESTION).spans) + 3, late.dimension)
+    assert rows.shape == (len(load_tokenizer().tokens(QUESTION).spans) + 3, late.dimension)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
 def test_a_passage_has_rows_of_bytes_that_are_read_as_vectors_of_about_unit_length(late: LateEncoder) -> None:
     rows = late.encode_passage(PASSAGES[0])
     assert rows.dtype == np.int8
-    assert rows.shape == (len(load_tokenizer().pieces(PASSAGES[0]).spans) + 3, late.width)
+    assert rows.shape == (len(load_tokenizer().tokens(PASSAGES[0]).spans) + 3, late.width)
     np.testing.assert_allclose(np.linalg.norm(unpacked(rows), axis=1), 1, atol=0.05)
 
 

@@ -19,7 +19,7 @@ texts = st.lists(st.tuples(words, gaps), max_size=80).map(lambda parts: "".join(
 
 
 def tokens(text: str) -> int:
-    return len(TOKENIZER.pieces(text).spans)
+    return len(TOKENIZER.tokens(text).spans)
 
 
 @settings(max_examples=60, deadline=None)

@@ -36,7 +36,6 @@ def test_after_a_question_one_is_read_at_a_time_for_a_while(monkeypatch: pytest.
     assert reader.readers == {threading.get_native_id()}
     monkeypatch.setattr(module, "QUIET_S", 0.0)
     assert workers.available == 3
-    workers.close()
 
 
 def test_who_helps_begins_nothing_after_a_question() -> None:
@@ -53,7 +52,6 @@ def test_who_helps_begins_nothing_after_a_question() -> None:
 
     assert workers.map(read, TEXTS) == TEXTS
     assert len(helped) == 1
-    workers.close()
 
 
 @pytest.mark.parametrize("whose", ["the caller's", "a helper's"])
@@ -73,7 +71,6 @@ def test_what_goes_wrong_is_raised_when_nobody_reads_any_more(whose: str) -> Non
     assert reader.running == 0
     assert len(reader.read) < len(TEXTS)
     assert workers.map(reader, TEXTS) == list(range(50)), "it goes on with the next ones"
-    workers.close()
 
 
 def test_some_are_read_until_somebody_asks() -> None:
@@ -87,50 +84,6 @@ def test_some_are_read_until_somebody_asks() -> None:
 
     assert workers.map_until_search(read, TEXTS) == ["0", "1", *[None] * 48]
     assert workers.map_until_search(read, ["7", "8"]) == [None, None]
-    workers.close()
-
-
-@pytest.mark.parametrize("started", [0, 1])
-def test_where_no_thread_can_be_started_those_that_there_are_read_all(
-    monkeypatch: pytest.MonkeyPatch, started: int
-) -> None:
-    reader, workers, left, start = Reader(), Workers(3), [started], threading.Thread.start
-
-    def refuse(thread: threading.Thread) -> None:
-        if not left[0]:
-            raise RuntimeError("can't start new thread")
-        left[0] -= 1
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert workers.map(reader, TEXTS) == list(range(50))
-    assert len(reader.readers) <= 1 + started
-    monkeypatch.undo()
-    assert workers.map(reader, TEXTS) == list(range(50))
-    workers.close()
-
-
-def test_once_closed_the_caller_reads_alone() -> None:
-    reader, workers = Reader(), Workers(3)
-    workers.close()
-    assert workers.map(reader, TEXTS) == list(range(50))
-    assert reader.readers == {threading.get_native_id()}
-
-
-def test_closing_amid_texts_ends_in_all_of_them() -> None:
-    reader, workers, begun = Reader(), Workers(3), threading.Event()
-    found: list[int] = []
-
-    def read(text: str) -> int:
-        begun.set()
-        return reader(text)
-
-    working = threading.Thread(target=lambda: found.extend(workers.map(read, TEXTS)))
-    working.start()
-    assert begun.wait(PATIENCE_S)
-    workers.close()
-    working.join(PATIENCE_S)
-    assert found == list(range(50))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a priority is the whole process's")
@@ -143,4 +96,3 @@ def test_who_helps_steps_back_for_whoever_is_waited_for() -> None:
 
     before = os.getpriority(os.PRIO_PROCESS, mine)
     assert max(each for each in workers.map(read, ["a", "b"]) if each is not None) == max(PATIENCE, before)
-    workers.close()

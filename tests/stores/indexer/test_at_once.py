@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from stores.embedding.workers import Workers
-from stores.tokens import Tokens
-from stores.tokens.store import FILE
+from stores.tokens import FILE, Tokens
 from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World, draft, level, until, waiting
 
 PATIENCE_S = 30.0

@@ -16,8 +16,8 @@ import pytest
 from stores.graph import GraphIndex
 from stores.index import Index
 from stores.indexer import IndexerOptions, IndexName, IndexStatus
+from stores.indexer.faults import MOST, Refusal, Refusals, admit, divide, is_of_the_machine
 from stores.indexer.feed import Feed
-from stores.indexer.refusals import MOST, Refusal, Refusals, admit, divide, is_of_the_machine
 from stores.lexical import LexicalIndex
 from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import ORG, HashEmbedder, Vectors, World, draft, until

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stores.embedding import EmbeddingFailed, Passage
-from stores.tokens.store import FILE
+from stores.tokens import FILE
 from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import (
     ORG,

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.tokens import TokensUnusable
-from stores.tokens.store import FILE
+from stores.tokens import FILE, TokensUnusable
 from tests.indexes import differences
 from tests.stores.indexer.samples import ORG, LetterTokens, World, draft, level, until
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.packs.excerpts import excerpt, excerpt_around
+from tools.packs.markdown import excerpt, excerpt_around
 
 TEXT = "The sweeper runs at night. It frees what e.g. Kostas left. Nobody else does that, and nobody should."
 

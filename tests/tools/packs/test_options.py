@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tools.packs.options import reason
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.pool import Candidate
 
 NEAR = {"cosine": 0.7, "ranks": {"vector": 1}}
 DATED = {"lexical": 0.0, "ranks": {"lexical": 51}, "cosine": 0.1}

@@ -13,7 +13,7 @@ from stores.vectors.passages import Vector
 from tests.people import Person
 from tests.stores.vectors.test_index import DIMENSION, opened, record, state
 from tools.app import App
-from tools.retrieval.alike import NEAREST, alike, diversified
+from tools.retrieval.evidence import MOST_SIMILAR, alike, diversified
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Alike, Scores, Signals, ThreadContext, fuse
 from tools.runtime.settings import Settings
@@ -121,7 +121,7 @@ def test_each_takes_over_from_those_that_it_is_most_like(vectors: VectorIndex, m
     line = dict(zip(ids, found.shares[ids.index("a")], strict=True))
     assert {each for each, share in line.items() if share > 0} == {"b", "c", "d", "e"}
     assert line["b"] > line["c"] > line["e"]
-    assert len(line) > NEAREST
+    assert len(line) > MOST_SIMILAR
     for alone in ("apart", "against"):
         assert found.shares[ids.index(alone), ids.index(alone)] == 1, "what is like nothing keeps what it has"
 

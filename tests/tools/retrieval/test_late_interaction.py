@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from stores.embedding.late import LateEncoder, packed, unpacked
+from stores.embedding.builtin import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
 from tests.people import Person, tokens_made
 from tools.app import App

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.people import Person
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.pool import Candidate
 from tools.retrieval.scoring import (
     CALIBRATION,
     FEW,

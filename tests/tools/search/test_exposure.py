@@ -22,7 +22,7 @@ from tools.retrieval.scoring import USAGE_BONUS, lifted
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
 from tools.runtime.threads import in_thread
-from tools.search.exposure import exposed
+from tools.search.exposure import ExcludedResponse, exposed
 
 pytestmark = pytest.mark.anyio
 
@@ -121,10 +121,11 @@ async def test_what_stands_in_an_answer_twice_is_recorded_once(app: App, owner: 
     principal = await in_thread(app.accounts.authenticate, owner.token)
     places = [Shown(each, "organization", rank, 0.5) for rank, each in enumerate((first, second, first), start=1)]
     usage = exposed(app, Call(principal), "context", places)
-    assert (usage["returned_count"], usage["stamped_count"]) == (3, 2)
-    assert usage["exclusions"] == [{"response_id": first, "reason": "duplicate"}]
+    assert usage is not None
+    assert (usage.returned_count, usage.stamped_count) == (3, 2)
+    assert usage.exclusions == [ExcludedResponse(response_id=first, reason="duplicate")]
     assert await recorded(app, owner) == [("exposure", "context")] * 2
-    assert exposed(app, Call(principal), "recall", []) == {}
+    assert exposed(app, Call(principal), "recall", []) is None
 
 
 async def test_citing_counts_once_in_a_session_and_says_what_counted(app: App, owner: Person) -> None:

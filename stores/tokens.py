@@ -1,4 +1,4 @@
-"""Token vectors of one organization in an SQLite file."""
+"""Token vectors of passages, in an SQLite file per organization."""
 
 import math
 import sqlite3
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tokens = NDArray[np.int8]
-"""(tokens, width): a quantised vector per row, see `stores/embedding/late.py`."""
+"""(tokens, width): a quantised vector per row, see `stores/embedding/builtin.py`."""
 
 FILE = "tokens.sqlite"
 READ_EACH = 4

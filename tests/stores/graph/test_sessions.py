@@ -1,26 +1,25 @@
 import threading
 
-from stores.graph.index import Gate
+from stores.graph import GraphIndex
 
 WAIT_S = 10
 
 
-def test_newcomers_wait_behind_one_who_wants_to_be_alone() -> None:
-    door = Gate()
+def test_newcomers_wait_behind_one_who_wants_to_be_alone(graph: GraphIndex) -> None:
     order: list[str] = []
 
     def alone() -> None:
-        with door.exclusive():
+        with graph._sessions.alone():
             order.append("alone")
 
     def late() -> None:
-        with door.shared():
+        with graph._sessions.reader():
             order.append("late")
 
-    with door.shared():
+    with graph._sessions.reader():
         first = threading.Thread(target=alone)
         first.start()
-        while not door._wanted_alone:
+        while not graph._sessions._entrance.locked():
             first.join(0.001)
         second = threading.Thread(target=late)
         second.start()

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
-from stores.tokens.store import FILE, READ_EACH
+from stores.tokens import FILE, READ_EACH, PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 
 WIDTH = 8
 

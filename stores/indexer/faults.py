@@ -1,4 +1,4 @@
-"""Records that an index refuses: found by bisection of a batch, and listed in a file beside the generation.
+"""Faults of a lane, and of records that an index refuses: found by bisection, and listed in a file.
 
 A record is at fault where the index refuses it alone and takes its removal. Otherwise the index is damaged, or the
 machine is short of something; both are the lane's.
@@ -10,13 +10,26 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
+import structlog
+
 from stores.index import Index, IndexBatch, Item
 from stores.indexer.feed import LedgerUnreadable
 from stores.indexer.folders import refusals_of, write
-from stores.indexer.surroundings import Interrupted, describe
+from stores.indexer.options import IndexName
 from stores.records import Position
 
 T = TypeVar("T")
+
+log = structlog.get_logger("indexer")
+
+
+class Interrupted(Exception):  # not a fault: the lane is closing
+    """The organization is being closed."""
+
+
+class ModelUnavailable(Exception):  # the model is at fault, no index is
+    """The embedding model cannot be loaded or reached."""
+
 
 MOST = 10_000
 """Refused records above which an index is useless."""
@@ -105,3 +118,13 @@ def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str)
 
 def is_of_the_machine(error: Exception) -> bool:
     return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
+
+
+def log_refused(organization_id: str, index: IndexName, kind: str, record_id: str, reason: str) -> None:
+    # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
+    log.error("record_refused", organization=organization_id, index=index, kind=kind, id=record_id, reason=reason)
+
+
+def describe(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

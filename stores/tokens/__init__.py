@@ -1,3 +1,0 @@
-"""Token vectors of passages, on disk."""
-
-from stores.tokens.store import FILE, PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
