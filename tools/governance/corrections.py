@@ -12,7 +12,7 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
-from tools.experience.keeping import REVISION, SURFACE, erase_made
+from tools.experience.publishing import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import memory_entry
 from tools.frame.operation import WRITERS, Call, Operation, Route, writing
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
