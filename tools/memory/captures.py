@@ -142,9 +142,7 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
             remediation="Keep it as it is, or store what is to be said now as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
-    return tx.memories.settle_memory(
-        memory.entity.id, review_state=state, entity_id=before.entity_id, candidate=before.candidate
-    )
+    return tx.memories.settle_memory(memory.entity.id, review_state=state)
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
