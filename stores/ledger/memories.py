@@ -237,12 +237,10 @@ class MemoryWrites(Writes):
         """Store the next revision of a raw memory whose words may be others, with fields of its capture."""
         return self.revise_memory(changed, content_hash=content_hash(changed.content), **said)
 
-    def settle_memory(
-        self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
-    ) -> RawMemory:
+    def settle_memory(self, memory_id: str, **said: Any) -> RawMemory:
+        """Change fields of the capture of a raw memory, such as its review state."""
         memory = self._present(memory_id)
-        capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
-        return self._store(RawMemory(memory.entity, capture), ("review_state", "entity_id", "candidate"))
+        return self._store(RawMemory(memory.entity, replace(memory.capture, **said)), [*said])
 
     def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
         """Count each visible record once per user and session."""

@@ -26,7 +26,7 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made, entity_views
-from tools.experience.keeping import erase_made
+from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.packs.facets import GONE

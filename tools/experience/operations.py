@@ -2,19 +2,28 @@
 
 import hashlib
 import json
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from auth.memory_policy import may_read_memory
 from auth.policy import NoProject, require_project
 from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.records import JsonObject
 from tools.app import App
-from tools.experience.keeping import EVIDENCE, OUTLINE, REVISION, Revision, State, memory_id_of, parts_in
 from tools.experience.payload import EVIDENCE_LIMIT, Identifier, RecordExperienceRequest
 from tools.experience.projections import manifest_id
-from tools.experience.publishing import DISTILL, EMBED, Published, publish
+from tools.experience.publishing import (
+    DISTILL,
+    EMBED,
+    EVIDENCE,
+    OUTLINE,
+    REVISION,
+    Published,
+    Revision,
+    State,
+    memory_id_of,
+    publish,
+)
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
 from tools.records.entity_models import MutationReceipt
@@ -160,7 +169,7 @@ def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest
         raise NotFound(f"There is no experience {request.source_id[:200]}.", remediation="Check its source_id.")
     outline, text = json.loads(told), ""
     if request.evidence_id is not None:
-        place, digest = part_of(outline, request.observation_id or "", request.evidence_id)
+        place, digest = _part_of(outline, request.observation_id or "", request.evidence_id)
         text = payloads.text(organization, memory_id, EVIDENCE + place) or ""
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise Conflict("The experience was revised while it was read.", remediation="Read it again.")
@@ -176,10 +185,10 @@ def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest
     )
 
 
-def part_of(outline: JsonObject, observation_id: str, evidence_id: str) -> tuple[int, str]:
-    """Return the place and the SHA-256 of an evidence part."""
-    for place, (step, part) in enumerate(parts_in(outline)):
-        if (step["id"], part["id"]) == (observation_id, evidence_id):
+def _part_of(outline: dict[str, Any], observation_id: str, evidence_id: str) -> tuple[int, str]:
+    parts = ((step["id"], part) for step in outline["observations"] for part in step["evidence"])
+    for place, (step_id, part) in enumerate(parts):
+        if (step_id, part["id"]) == (observation_id, evidence_id):
             return place, part["sha256"]
     raise NotFound(
         f"The observation {observation_id[:200]} has no evidence part {evidence_id[:200]}.",

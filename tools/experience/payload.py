@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from stores.records import JsonObject
 from tools.frame.operation import Request
@@ -22,10 +22,8 @@ Narrative = Annotated[str, StringConstraints(max_length=18_000)]
 Uri = Annotated[str, StringConstraints(max_length=8192)]
 
 
-class Reported(Request):
+class Reported(Request, extra="forbid"):
     """Base of the payload's parts, which have no other fields than these."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class EvidencePart(Reported):
@@ -104,10 +102,8 @@ class Experience(Reported):
         )
 
 
-class RecordExperienceRequest(Request):
+class RecordExperienceRequest(Reported):
     """A run to keep."""
-
-    model_config = ConfigDict(extra="forbid")
 
     experience: Experience = Field(description="The run: its goal, its steps, and what was seen at each.")
     defer_embeddings: bool = Field(

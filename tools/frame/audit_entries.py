@@ -45,15 +45,26 @@ def memory_entry(
     return audit_entry(call, action, home, resource, details | ids | {"organization_id": organization})
 
 
+def policy_details(place: Entity | Visibility, refusal: str | None = None, reason: str = WRITE_REASON) -> JsonObject:
+    return {"memory_scope": place.memory_scope, "policy_allowed": refusal is None, "policy_reason": refusal or reason}
+
+
+def ids_of(memory: Entity, derived_ids: Iterable[str] = ()) -> JsonObject:
+    return {
+        "scope_key": memory.scope_key,
+        "project_id": memory.project_id,
+        "source_ids": [memory.id],
+        "derived_ids": [*derived_ids],
+    }
+
+
 def recall_entry(home: str | None, call: Call, place: Visibility, source_ids: Iterable[str]) -> AuditDraft:
-    reason = READ_REASONS[place.memory_scope]
-    details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": True, "policy_reason": reason}
+    details = policy_details(place, None, READ_REASONS[place.memory_scope])
     return memory_entry(home, call, RECALL, place, details, {"scope_key": place.scope_key, "source_ids": [*source_ids]})
 
 
 def denial_entry(home: str | None, call: Call, place: Visibility, reason: str) -> AuditDraft:
-    details: JsonObject = {"memory_scope": place.memory_scope, "policy_allowed": False, "policy_reason": reason}
-    return memory_entry(home, call, DENY, place, details, {"scope_key": place.scope_key})
+    return memory_entry(home, call, DENY, place, policy_details(place, reason), {"scope_key": place.scope_key})
 
 
 def secrets_entries(
@@ -72,12 +83,5 @@ def remember_entry(
     home: str | None, call: Call, memory: RawMemory, entity: Entity | None = None, *, action: str = REMEMBER
 ) -> AuditDraft:
     """Draft the entry of a kept raw memory and the entity made of it, or of another write."""
-    kept = memory.entity
-    details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
-    ids: JsonObject = {
-        "scope_key": kept.scope_key,
-        "project_id": kept.project_id,
-        "source_ids": [kept.id],
-        "derived_ids": [] if entity is None else [entity.id],
-    }
-    return memory_entry(home, call, action, kept, details, ids)
+    ids = ids_of(memory.entity, [] if entity is None else [entity.id])
+    return memory_entry(home, call, action, memory.entity, policy_details(memory.entity), ids)

@@ -12,8 +12,8 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
-from tools.experience.keeping import REVISION, SURFACE, erase_made
-from tools.frame.audit_entries import memory_entry
+from tools.experience.publishing import REVISION, SURFACE, erase_made
+from tools.frame.audit_entries import ids_of, memory_entry, policy_details
 from tools.frame.operation import WRITERS, Call, Operation, Route, writing
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
@@ -94,21 +94,9 @@ def store_correction(
     done = _planned(tx, call.caller, present_memory(tx, call.caller, request.source_id), request)
     if done.refusal is None and not preview:
         _store(tx, request, done)
-    memory = done.memory.entity
-    details: JsonObject = {
-        "memory_scope": memory.memory_scope,
-        "policy_allowed": done.refusal is None,
-        "policy_reason": done.refusal or WRITE_REASON,
-        "lifecycle_state": done.lifecycle.state,
-    }
-    ids: JsonObject = {
-        "scope_key": memory.scope_key,
-        "project_id": memory.project_id,
-        "source_ids": [memory.id],
-        "derived_ids": [each.before.id for each in done.shown_to(call.caller)],
-        "metadata": request.metadata,
-    }
-    home = app.accounts.home_of(call.caller.user_id)
+    memory, home = done.memory.entity, app.accounts.home_of(call.caller.user_id)
+    details = policy_details(memory, done.refusal) | {"lifecycle_state": done.lifecycle.state}
+    ids = ids_of(memory, (each.before.id for each in done.shown_to(call.caller))) | {"metadata": request.metadata}
     action = f"memory.correction.{request.action}{'.preview' * preview}"
     tx.audit(memory_entry(home, call, action, memory, details, ids))
     return done
@@ -247,7 +235,7 @@ def _store(tx: Transaction, request: CorrectionRequest, done: Corrected) -> None
         tx.records.delete_entity(memory.id)
         return
     if done.after.capture.review_state == "archived" and request.action == "restore":
-        tx.memories.settle_memory(memory.id, review_state="pending", candidate=done.memory.capture.candidate)
+        tx.memories.settle_memory(memory.id, review_state="pending", entity_id=None)
     told = _redacted(tx, done.memory) if request.action == "redact" else {}
     tx.memories.correct_memory(done.after.entity, lifecycle=done.lifecycle.model_dump(mode="json"), **told)
     tx.relations.follow_visibility(memory, done.after.entity)

@@ -13,7 +13,7 @@ from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.frame.audit_entries import memory_entry
+from tools.frame.audit_entries import memory_entry, policy_details
 from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, writing
 from tools.governance.lifecycle import Lifecycle
 from tools.memory.memories import memory_draft
@@ -234,16 +234,11 @@ def _copied(
 
 def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, copies: Mapping[str, str]) -> list[str]:
     home, preview = app.accounts.home_of(call.caller.user_id), judged.preview
-    refusal = WRITE_REASON if preview.allowed else preview.reason
     found = []
     for memory in (*judged.sources, *judged.denied):
         entity, made = memory.entity, copies.get(memory.entity.id)
-        details: JsonObject = {
-            "memory_scope": entity.memory_scope,
-            "target_scope": preview.target_scope,
-            "policy_allowed": preview.allowed,
-            "policy_reason": judged.denials.get(entity.id, refusal),
-        }
+        refusal = None if preview.allowed else judged.denials.get(entity.id, preview.reason)
+        details = policy_details(entity, refusal) | {"target_scope": preview.target_scope}
         ids: JsonObject = {
             "scope_key": entity.scope_key,
             "target_scope_key": judged.request.target_scope_key,

@@ -14,7 +14,7 @@ from stores.jobs import Job, JobNotice
 from stores.ledger import JOB_LEASE_S
 from tools.app import App
 from tools.crawling import crawl
-from tools.experience import deferred as experience
+from tools.experience import publishing as experience
 from tools.governance import lifecycle
 from tools.jobs import status
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob

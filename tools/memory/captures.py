@@ -13,7 +13,7 @@ from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.entities.entities import entities_made
-from tools.experience.keeping import erase_made
+from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Filters, Nothing, Operation, Request, Result, Route, writing
@@ -142,9 +142,7 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
             remediation="Keep it as it is, or store what is to be said now as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
-    return tx.memories.settle_memory(
-        memory.entity.id, review_state=state, entity_id=before.entity_id, candidate=before.candidate
-    )
+    return tx.memories.settle_memory(memory.entity.id, review_state=state)
 
 
 def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:

@@ -273,10 +273,7 @@ def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
     now = tx.memories.memory(memory.entity.id)
     if now is not None and now.capture.entity_id == entity.id:
         return now
-    candidate = memory.capture.candidate
-    return tx.memories.settle_memory(
-        memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=candidate
-    )
+    return tx.memories.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id)
 
 
 def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:

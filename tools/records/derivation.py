@@ -67,6 +67,4 @@ def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) 
     if capture.candidate is not None or not may_change_memory(caller, memory.entity):
         return
     if capture.entity_id is None and capture.review_state in ("pending", "deferred"):
-        tx.memories.settle_memory(
-            memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=capture.candidate
-        )
+        tx.memories.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id)

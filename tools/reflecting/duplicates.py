@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Literal
 
 from auth.policy import reaches_readers_of, visible_beside
@@ -101,7 +100,18 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
         sequence = 0
     found = []
     for statement in statements:
-        plan = _plan(caller, statement, now)
+        plan = Plan(
+            organization_id=organization,
+            query=stated(statement.content).text[:QUERY_LIMIT],
+            filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
+            now=now,
+            wanted=NEAR,
+            asks=False,
+            expand=False,
+            boost_recent=False,
+            words_alone=True,
+            depth=DEPTH,
+        )
         ranking = retrieve(app, plan)
         ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
         read = app.ledger.records.entities(organization, ids)
@@ -120,21 +130,6 @@ def duplicates_since(tx: Transaction, caller: Principal, compared: Comparison, v
     texts = [_text(each, statement) for each in records]
     found = [_repeated(records[each.index], each.similarity) for each in _same(statement, records, texts)]
     return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
-
-
-def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
-    return Plan(
-        organization_id=caller.organization_id,
-        query=stated(statement.content).text[:QUERY_LIMIT],
-        filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
-        now=now,
-        wanted=NEAR,
-        asks=False,
-        expand=False,
-        boost_recent=False,
-        words_alone=True,
-        depth=DEPTH,
-    )
 
 
 def _concerns(record: Entity, statement: Statement) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from tools.llm.model import LanguageModel
 from tools.reflecting.reflection.cues import mask
@@ -59,8 +59,6 @@ def _number(value: object) -> object:
 class Proposal(BaseModel):
     """One thing that is worth keeping."""
 
-    model_config = ConfigDict(extra="ignore")
-
     kind: Annotated[Kind | None, BeforeValidator(_kind), WithJsonSchema({"type": "string", "enum": list(KINDS)})]
     quote: str = Field(description="Consecutive words of the notes, letter by letter.")
     title: str = Field("", description="At most twelve words of the quote.")
@@ -75,8 +73,6 @@ class Proposal(BaseModel):
 
 class ProposedItems(BaseModel):
     """Everything that is worth keeping in the notes."""
-
-    model_config = ConfigDict(extra="ignore")
 
     items: list[Proposal]
 

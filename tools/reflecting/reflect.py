@@ -17,13 +17,13 @@ from tools.reflecting.proposing import READ_LIMIT, admit, propose
 from tools.reflecting.reflect_candidates import (
     Reflection,
     ReflectionCandidate,
-    ReflectionFinding,
     ReflectionPack,
     ReflectRequest,
+    Stored,
     candidate,
     ties,
 )
-from tools.reflecting.reflect_keeping import Stored, place_of, store, stores_anything
+from tools.reflecting.reflect_keeping import place_of, store, stores_anything
 from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
 from tools.reflecting.reflection.words import as_said
@@ -35,10 +35,13 @@ CONTENT_SHOWN = 600
 
 
 def markdown(
-    request: ReflectRequest, candidates: Sequence[ReflectionCandidate], source_id: str | None, notes: Sequence[str]
+    request: ReflectRequest, candidates: Sequence[ReflectionCandidate], source_id: str | None, said: JsonObject
 ) -> str:
-    lines = [f"# {' '.join(request.source_title.split())}", ""]
-    lines += [_summary(candidates, source_id), *notes]
+    lines = [f"# {' '.join(request.source_title.split())}", "", _summary(candidates, source_id)]
+    if "fallback_reason" in said:
+        lines.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
+    if "not_compared" in said:
+        lines.append("Not everything that is known could be looked through.")
     order = {kind: number for number, kind in enumerate(KINDS)}
     ordered = sorted(candidates, key=lambda each: order[each.kind])
     for kind, group in groupby(ordered, key=lambda each: each.kind):
@@ -50,11 +53,9 @@ def markdown(
 
 def _summary(candidates: Sequence[ReflectionCandidate], source_id: str | None) -> str:
     kept = sum(each.persisted_id is not None for each in candidates)
-    known = sum(any(each.kind == "duplicate" for each in found.reflection_findings) for found in candidates)
-    opposed = sum(
-        any(each.kind in ("contradiction", "supersession", "stale") for each in found.reflection_findings)
-        for found in candidates
-    )
+    kinds = [{finding.kind for finding in each.reflection_findings} for each in candidates]
+    known = sum("duplicate" in each for each in kinds)
+    opposed = sum(not each.isdisjoint(("contradiction", "supersession", "stale")) for each in kinds)
     parts = [f"{len(candidates)} candidate{'' if len(candidates) == 1 else 's'}"]
     parts += [f"{kept} kept"] if kept else []
     parts += [f"{known} known already"] if known else []
@@ -69,13 +70,11 @@ def _entry(candidate: ReflectionCandidate) -> list[str]:
     said = " ".join(candidate.content.split())
     if said.strip(" .").lower() != candidate.title.strip(" .").lower():
         lines.append(f"  {one_line(said, CONTENT_SHOWN)}")
-    return [*lines, *(f"  - {_finding(each)}" for each in candidate.reflection_findings)]
-
-
-def _finding(finding: ReflectionFinding) -> str:
-    target = finding.target_source_id
-    named = f" ({target})" if target and target not in finding.reason else ""
-    return one_line(f"{finding.kind}{named}: {finding.reason}")
+    for each in candidate.reflection_findings:
+        target = each.target_source_id
+        named = f" ({target})" if target and target not in each.reason else ""
+        lines.append(f"  - {one_line(f'{each.kind}{named}: {each.reason}')}")
+    return lines
 
 
 def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
@@ -92,7 +91,6 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
 
 log = structlog.get_logger("reflect")
 
-
 Extraction = tuple[Sequence[Finding], JsonObject]
 """Findings with a description of their extraction: `method` is `rules` or `model`."""
 
@@ -104,19 +102,34 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     `persist_review` lets them wait for a review; the notes themselves are kept unless `persist_source` is false.
     """
     place = await in_thread(place_of, app, call.caller, request)
-    extraction = await _extract(app, request)
-    made, fault = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
-    stored = Stored()
+    findings, said = await _extract(app, request)
+    made = await in_turn(app.reflection_turns, _compared, app, call, request, place, findings, str(said["method"]))
+    if fault := next((each.fault for each in made.compared if each.fault), None):
+        said["not_compared"] = fault
+    stored, readers, usage, receipt = Stored(), None, JsonObject(), None
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, made)
-    pack = _pack(made, stored, extraction[1] | ({"not_compared": fault} if fault else {}))
-    key = place.key if request.persist else memory_key(place.key)
-    readers = await in_thread(readable_by, app, call.caller, key) if stores_anything(request) else None
-    extra: dict[str, object] = {"readable_by": readers, "citation_usage": await _citation_usage(app, call, request)}
+    if stores_anything(request):
+        key = place.key if request.persist else memory_key(place.key)
+        readers = await in_thread(readable_by, app, call.caller, key)
+    if request.cited_ids:
+        usage = (await in_thread(cited, app, call, request.cited_ids, surface="reflect")).model_dump(mode="json")
     if stored.memory_ids or stored.entities:
-        entity_ids = [entity.id for entity in stored.entities]
-        extra["mutation_receipt"] = capture_receipt(app, call, stored.memory_ids, entity_ids)
-    return pack.model_copy(update=extra)
+        receipt = capture_receipt(app, call, stored.memory_ids, [entity.id for entity in stored.entities])
+    candidates = [candidate(made, number, each.known, stored) for number, each in enumerate(made.compared)]
+    return ReflectionPack.of(
+        request,
+        candidates=candidates,
+        total_candidates=len(candidates),
+        persisted_count=stored.count,
+        markdown=markdown(request, candidates, stored.source_id, said),
+        source_id=stored.source_id,
+        readable_by=readers,
+        citation_usage=usage,
+        usage_hint=usage_hint(request, len(candidates), stored.count),
+        extraction=said,
+        mutation_receipt=receipt,
+    )
 
 
 async def _extract(app: App, request: ReflectRequest) -> Extraction:
@@ -143,50 +156,12 @@ async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extr
 
 
 def _compared(
-    app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
-) -> tuple[Reflection, str | None]:
-    findings, said = extraction
+    app: App, call: Call, request: ReflectRequest, place: Visibility, findings: Sequence[Finding], extractor: str
+) -> Reflection:
     linked = ties(app, call.caller, request, place.key)
     statements = [Statement(as_said(each.title, each.content), each.kind, request.project) for each in findings]
     compared = compare(app, call.caller, statements, place.key)
-    fault = next((each.fault for each in compared if each.fault), None)
-    return Reflection(request, place, linked, app.clock(), str(said["method"]), findings, compared), fault
-
-
-def _pack(made: Reflection, stored: Stored, said: JsonObject) -> ReflectionPack:
-    request = made.request
-    candidates = [
-        candidate(made, finding, compared.known, stored.source_ids, stored.record_ids.get(place))
-        for place, (finding, compared) in enumerate(zip(made.findings, made.compared, strict=True))
-    ]
-    return ReflectionPack.of(
-        request,
-        candidates=candidates,
-        total_candidates=len(candidates),
-        persisted_count=stored.count,
-        markdown=markdown(request, candidates, stored.source_id, _notes(said)),
-        source_id=stored.source_id,
-        readable_by=None,
-        citation_usage={},
-        usage_hint=usage_hint(request, len(candidates), stored.count),
-        extraction=said,
-    )
-
-
-def _notes(said: JsonObject) -> list[str]:
-    found = []
-    if "fallback_reason" in said:
-        found.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
-    if "not_compared" in said:
-        found.append("Not everything that is known could be looked through.")
-    return found
-
-
-async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> JsonObject:
-    if not request.cited_ids:
-        return {}
-    result = await in_thread(cited, app, call, CiteRequest(cited_ids=request.cited_ids, surface="reflect"))
-    return result.model_dump(mode="json")
+    return Reflection(request, place, linked, app.clock(), extractor, findings, compared)
 
 
 OPERATIONS = (

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -10,8 +10,9 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from auth.policy import MemoryScope, Visibility, reaches_readers_of
 from auth.principal import Principal
-from stores.records import Entity, JsonObject, ReviewState
+from stores.records import Entity, JsonObject, RawMemory, ReviewState
 from tools.app import App
+from tools.frame.json_values import without_none
 from tools.frame.operation import Request, Result
 from tools.packs.facets import Intent
 from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
@@ -183,10 +184,10 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     named += [("RELATED_TO", each, "task_ids") for each in request.task_ids or ()]
     there = app.ledger.records.entities(caller.organization_id, {target_id for _, target_id, _ in named})
     found: dict[tuple[str, str], Tie] = {}
-    for name, target_id, field in named:
-        types = ("task",) if field == "task_ids" else ()
-        target = require_target(caller, there.get(target_id), target_id, field, types)
-        found.setdefault((name, target_id), Tie(name, target, field))
+    for name, target_id, named_in in named:
+        types = ("task",) if named_in == "task_ids" else ()
+        target = require_target(caller, there.get(target_id), target_id, named_in, types)
+        found.setdefault((name, target_id), Tie(name, target, named_in))
     active = active_task(app, caller, request.project) if request.active_task else None
     if active is not None:
         found.setdefault(("RELATED_TO", active.id), Tie("RELATED_TO", active, "active_task"))
@@ -217,10 +218,28 @@ class Reflection:
     compared: Sequence[Comparison]
 
 
-def candidate(
-    made: Reflection, finding: Finding, known: Sequence[Known], sources: list[str], record_id: str | None
-) -> ReflectionCandidate:
-    """Describe a finding; `sources` are its kept notes, `record_id` is what it was kept as."""
+@dataclass(slots=True)
+class Stored:
+    """Outcome of the persistence of a reflection; `record_ids` is by index of the finding."""
+
+    source: RawMemory | None = None
+    memory_ids: list[str] = field(default_factory=list)
+    entities: list[Entity] = field(default_factory=list)
+    record_ids: dict[int, str] = field(default_factory=dict)
+    count: int = 0
+
+    @property
+    def source_id(self) -> str | None:
+        return None if self.source is None else self.source.entity.id
+
+    @property
+    def source_ids(self) -> list[str]:
+        return [] if self.source is None else [self.source.entity.id]
+
+
+def candidate(made: Reflection, number: int, known: Sequence[Known], stored: Stored) -> ReflectionCandidate:
+    """Describe the finding with this number, and what it was kept as."""
+    finding, sources, record_id = made.findings[number], stored.source_ids, stored.record_ids.get(number)
     given: JsonObject = {"domain": made.request.domain, "project_id": made.request.project}
     shared: dict[str, Any] = {"source_ids": sources, "created_at": made.now}
     return ReflectionCandidate.of(
@@ -231,7 +250,7 @@ def candidate(
             "count": finding.count,
             "extractor": made.extractor,
             "intent": made.request.intent,
-            **{key: value for key, value in given.items() if value is not None},
+            **without_none(given),
         },
         raw_source_ids=sources,
         suggested_memory_scope=made.place.memory_scope,

@@ -1,7 +1,7 @@
 """Persistence of a reflection: notes, records and review queue, in one transaction."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -9,13 +9,13 @@ from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import MemoryDenied, Visibility, may_read
 from auth.principal import Principal
 from auth.visibility import entity_key, members_key, private_key, queue_key
-from stores.clock import new_id
-from stores.ledger import Transaction, content_hash
-from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
+from tools.frame.json_values import without_none
 from tools.frame.operation import Call
-from tools.memory.memories import memory_draft
+from tools.memory.memories import memory_draft, unchecked_draft
 from tools.memory.remember import may_change
 from tools.records.derivation import link
 from tools.records.entity_models import CONTENT_LIMIT, EntityFields
@@ -25,29 +25,10 @@ from tools.records.projects import require_live
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
 from tools.reflecting.duplicates import OPPOSING, Known, duplicates_since
-from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, candidate
+from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, Stored, candidate
 
 SURFACE = "reflect"
 WAITING_LIMIT = 200
-
-
-@dataclass(slots=True)
-class Stored:
-    """`record_ids` is by index of the finding."""
-
-    source: RawMemory | None = None
-    memory_ids: list[str] = field(default_factory=list)
-    entities: list[Entity] = field(default_factory=list)
-    record_ids: dict[int, str] = field(default_factory=dict)
-    count: int = 0
-
-    @property
-    def source_id(self) -> str | None:
-        return None if self.source is None else self.source.entity.id
-
-    @property
-    def source_ids(self) -> list[str]:
-        return [] if self.source is None else [self.source.entity.id]
 
 
 def stores_anything(request: ReflectRequest) -> bool:
@@ -101,14 +82,14 @@ def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRe
     same = tx.memories.same_memory(place.key, request.content)
     if same is not None:
         return same
-    given: JsonObject = {"intent": request.intent, "domain": request.domain, "capture_mode": SURFACE}
+    metadata: JsonObject = {"intent": request.intent, "domain": request.domain, "capture_mode": SURFACE}
     fields = RawMemoryFields(
         raw_content=request.content,
         title=request.source_title,
         memory_scope=place.memory_scope,
         scope_key=place.scope_key,
         project_id=request.project,
-        metadata={key: value for key, value in given.items() if value is not None},
+        metadata=without_none(metadata),
         capture_surface=SURFACE,
     )
     memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
@@ -122,11 +103,13 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
 
 
 def _write(app: App, call: Call, tx: Transaction, made: Reflection, stored: Stored) -> None:
-    rejected = _rejected(tx, made)
+    rejected, is_shared = _rejected(tx, made), made.place.memory_scope != "private"
     wanted = [
         place
-        for place, finding in enumerate(made.findings)
-        if finding.content not in rejected and _is_to_be_written(made, place)
+        for place, (finding, compared) in enumerate(zip(made.findings, made.compared, strict=True))
+        if finding.content not in rejected
+        and not (finding.sensitivity_flags and is_shared)
+        and not any(known.is_settled for known in compared.known)
     ]
     stored.record_ids = {
         place: known.entity.id
@@ -150,16 +133,9 @@ def _write(app: App, call: Call, tx: Transaction, made: Reflection, stored: Stor
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
 
-def _is_to_be_written(made: Reflection, place: int) -> bool:
-    finding, for_others = made.findings[place], made.place.memory_scope != "private"
-    if finding.sensitivity_flags and for_others:
-        return False
-    return not any(known.is_settled for known in made.compared[place].known)
-
-
 def _fields(made: Reflection, place: int, stored: Stored) -> EntityFields:
     finding, request = made.findings[place], made.request
-    given: JsonObject = {
+    metadata: JsonObject = {
         "project_id": request.project,
         "memory_scope": made.place.memory_scope,
         "raw_source_ids": [*stored.source_ids],
@@ -175,7 +151,7 @@ def _fields(made: Reflection, place: int, stored: Stored) -> EntityFields:
         content=finding.content[:CONTENT_LIMIT],
         entity_type=finding.kind,
         tags=list(finding.tags),
-        metadata={key: value for key, value in given.items() if value is not None},
+        metadata=without_none(metadata),
     )
 
 
@@ -203,8 +179,8 @@ def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
 
 def _queue(tx: Transaction, caller: Principal, made: Reflection, stored: Stored) -> None:
     place = writable_memory(caller, _scope(made.request))
-    visibility = queue_key(place.key)
-    found = tx.memories.waiting_candidates(visibility, [each.content for each in made.findings], limit=WAITING_LIMIT)
+    queue = replace(place, key=queue_key(place.key))
+    found = tx.memories.waiting_candidates(queue.key, [each.content for each in made.findings], limit=WAITING_LIMIT)
     waiting = {
         memory.entity.content: memory.entity.id
         for memory in reversed(found)
@@ -217,32 +193,21 @@ def _queue(tx: Transaction, caller: Principal, made: Reflection, stored: Stored)
         if finding.content in waiting:
             stored.record_ids[number] = waiting[finding.content]
             continue
-        memory_id = new_id(RAW_MEMORY)
-        stored.record_ids[number] = memory_id
-        stored.memory_ids.append(memory_id)
-        stored.count += 1
-        draft = EntityDraft(
-            id=memory_id,
-            entity_type=RAW_MEMORY,
-            name=finding.title,
-            content=finding.content,
-            tags=finding.tags,
+        fields = RawMemoryFields(
+            raw_content=finding.content,
+            title=finding.title,
+            source_id=stored.source_id,
+            tags=list(finding.tags),
             metadata={"capture_mode": SURFACE, "raw_source_ids": [*stored.source_ids]},
-            visibility=visibility,
-            memory_scope=place.memory_scope,
-            scope_key=place.scope_key,
-            project_id=made.request.project,
-        )
-        capture = Capture(
-            source_id=stored.source_id or memory_id,
-            capture_surface=SURFACE,
-            captured_at=tx.now,
             provenance=finding.place,
-            agent_id=None,
-            content_hash=content_hash(finding.content),
-            candidate=_proposed(made, number, stored),
+            capture_surface=SURFACE,
         )
-        tx.memories.create_memory(draft, capture)
+        draft, capture = unchecked_draft(fields, queue, tx.now)
+        stored.record_ids[number] = draft.id
+        stored.memory_ids.append(draft.id)
+        stored.count += 1
+        proposed = _proposed(made, number, stored)
+        tx.memories.create_memory(replace(draft, project_id=made.request.project), replace(capture, candidate=proposed))
 
 
 def _rejected(tx: Transaction, made: Reflection) -> Mapping[str, str]:
@@ -255,9 +220,8 @@ def _proposed(made: Reflection, place: int, stored: Stored) -> JsonObject:
     known = [each for each in made.compared[place].known if each.is_for_all]
     ties = [tie for tie in made.ties if tie.is_for_all]
     setting = replace(made, ties=ties)
-    shown = candidate(setting, made.findings[place], known, stored.source_ids, stored.record_ids.get(place))
     return {
-        **shown.model_dump(mode="json"),
+        **candidate(setting, place, known, stored).model_dump(mode="json"),
         "domain": request.domain,
         "project": request.project,
         "related_to": [f"{tie.name}:{tie.target.id}" for tie in ties if tie.field == "related_to"],

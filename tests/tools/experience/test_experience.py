@@ -14,7 +14,7 @@ from stores.ledger import AuditDraft, TokenPair
 from tests.people import Person, caught_up, host_of, worked
 from tests.tools.experience.test_projections import parts, payload, step
 from tests.tools.memory.test_memories import a_project
-from tools.experience import deferred
+from tools.experience import publishing
 from tools.experience.operations import record_experience
 from tools.experience.payload import RecordExperienceRequest
 from tools.experience.projections import notes
@@ -207,7 +207,7 @@ async def test_a_running_job_that_is_cancelled_publishes_nothing_more(
         assert (await owner.call("cancel_job", job_id=job_id))["status"] == "cancelled"
         return []
 
-    monkeypatch.setattr(deferred, "notes", lambda *given: (anyio.from_thread.run(cancel), notes(*given))[1])
+    monkeypatch.setattr(publishing, "notes", lambda *given: (anyio.from_thread.run(cancel), notes(*given))[1])
     monkeypatch.setattr(owner.app.indexer, "applied_within", cancel)
     await worked(owner.app, function)
     told = await owner.call("get_job", job_id=job_id)

@@ -25,16 +25,18 @@ from auth.policy import principal_of
 from stores.errors import Conflict, Forbidden
 from stores.jobs import Job
 from stores.ledger import Ledger
+from stores.ledger.facts import RelationWrites
+from stores.ledger.jobs import JobWrites
+from stores.ledger.memories import MemoryWrites, PayloadWrites
+from stores.ledger.transaction import RecordWrites
 from stores.records import ProjectAccess, RawMemory
 from tests.ledgers import FILE, new_ledger
 from tests.postgres import PostgresServer, postgres
 from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, person, relations_of
 from tests.tools.experience.test_projections import experience, parts, step
-from tools.experience import keeping, publishing
-from tools.experience.keeping import EVIDENCE, Revision, memory_id_of
 from tools.experience.payload import Experience, RecordExperienceRequest, content_hash
 from tools.experience.projections import edges, manifest_id, notes, projections
-from tools.experience.publishing import publish
+from tools.experience.publishing import DISTILL, EVIDENCE, Revision, memory_id_of, publish
 from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.runner import FUNCTIONS
@@ -44,10 +46,16 @@ __all__ = ["postgres"]
 
 PROJECT = "project_1"
 STEPS = [
-    *((publishing, name) for name in ("keep_memory", "keep_payload", "retire_notes", "write_revision", "enqueue")),
-    *((keeping, name) for name in ("create_records", "change_record", "relate", "end_relation", "retire")),
+    (MemoryWrites, "revise_memory"),
+    (PayloadWrites, "replace_texts"),
+    (PayloadWrites, "replace_text"),
+    (RecordWrites, "create_entities"),
+    (RecordWrites, "update_entity"),
+    (RelationWrites, "record_relations"),
+    (RelationWrites, "end_relation"),
+    (JobWrites, "enqueue"),
 ]
-"""Every step of a publication; a crash may come after each."""
+"""Every write of a publication; a crash may come after each."""
 OBSERVATIONS = {
     "a": step("a", 0, action="Deploy", evidence=parts(2, "Error: granite is full")),
     "b": step("b", 1, action="Make room"),
@@ -162,8 +170,8 @@ class Publication(RuleBasedStateMachine):
 
     @rule(run=runs, at=st.sampled_from(STEPS))
     def crash(self, run: Experience, at: tuple[Any, str]) -> None:
-        def dies(*arguments: Any) -> Any:
-            original(*arguments)
+        def dies(*arguments: Any, **named: Any) -> Any:
+            original(*arguments, **named)
             raise Crashed
 
         original: Callable[..., Any] = getattr(*at)
@@ -209,7 +217,7 @@ class Publication(RuleBasedStateMachine):
             if job.actor_id == BOB and not self.admitted:
                 assert result == {"published": 0}
             elif self.run is not None and job.payload["content_hash"] == content_hash(self.run.outline()):
-                assert job.function != publishing.DISTILL or require_whole(self.ledger, self.run)
+                assert job.function != DISTILL or require_whole(self.ledger, self.run)
 
     @rule()
     def revoke_or_admit(self) -> None:
@@ -250,13 +258,13 @@ TestPublication = Publication.TestCase
 TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
 
 
-def die_in(folder: str, module: str, name: str) -> None:
+def die_in(folder: str, name: str) -> None:
     """Publish, in a process of its own that is killed after a step."""
-    place = sys.modules[module]
+    place = next(place for place, step in STEPS if step == name)
     original = getattr(place, name)
 
-    def dies(*arguments: Any) -> None:
-        original(*arguments)
+    def dies(*arguments: Any, **named: Any) -> None:
+        original(*arguments, **named)
         os.kill(os.getpid(), signal.SIGKILL)
 
     ledger = Ledger.open(f"sqlite:///{Path(folder) / FILE}")
@@ -273,7 +281,7 @@ def test_a_process_that_is_killed_in_any_step_leaves_the_revision_before(tmp_pat
     for job in ledger.jobs.take("worker", [*FUNCTIONS], 9):
         ledger.jobs.finish(job, work(ledger, job))
     ledger.close()
-    code = f"import {__name__} as tests; tests.die_in(*{(str(tmp_path), at[0].__name__, at[1])!r})"
+    code = f"import {__name__} as tests; tests.die_in(*{(str(tmp_path), at[1])!r})"
     killed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     ledger = restarted(Ledger.open(f"sqlite:///{tmp_path / FILE}"), tmp_path)

@@ -15,11 +15,9 @@ from tools.reflecting.reflection.finding import Kind
 from tools.reflecting.reflection.words import IMPERATIVES
 
 URL, PATH, CODE, REF = "\ue000", "\ue001", "\ue002", "\ue003"
+_MARKS = {"<url>": URL, "<path>": PATH, "<code>": CODE, "<ref>": REF}
 _THINGS = {
-    "<url>": f"{URL}+",
-    "<path>": f"{PATH}+",
-    "<code>": f"{CODE}+",
-    "<ref>": f"{REF}+",
+    **{name: f"{mark}+" for name, mark in _MARKS.items()},
     "<made>": f"[{URL}{PATH}{CODE}{REF}]+",
     "<number>": r"[~<>≈]?\d[\d.,]*\s?[%\w]*",
     "<gerund>": r"[a-z]{2,30}ing",
@@ -29,7 +27,6 @@ _THINGS = {
 _GAP = rf"(?:[\w'{URL}{PATH}{CODE}{REF}/.-]+\s+){{0,3}}?"
 _SPACE = r"[\s:,(\"*_–—-]{1,12}"
 _TO_COMMA = r"[^,;.!?]{0,80},\s+"
-_MARKS = {"<url>": URL, "<path>": PATH, "<code>": CODE, "<ref>": REF}
 _FILE_ENDINGS = (
     "py|md|rs|go|ts|tsx|js|jsx|json|jsonl|yml|yaml|toml|sql|sh|csv|tsv|parquet|ipynb|html|css|scss|java|kt|swift|rb|php|c|"
     "h|cc|cpp|hpp|cs|proto|tf|txt|rst|adoc|pdf|png|svg|xml|ini|cfg|conf|env|lock|log|http|drawio|xlsx|docx|pptx"

@@ -35,17 +35,18 @@ _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
 
-def sentences(text: str) -> Iterator[tuple[int, int]]:
+def sentences(text: str) -> list[tuple[int, int]]:
     whole = [match.span() for match in _WHOLE.finditer(text)]
-    start, index = 0, 0
+    start, index, found = 0, 0, list[tuple[int, int]]()
     for at, end in (match.span() for match in _END.finditer(text)):
         while index < len(whole) and whole[index][1] <= at:
             index += 1
         inside = index < len(whole) and whole[index][0] <= at and end < whole[index][1]
         if not inside and end > start and _ends_here(text, start, at, end):
-            yield from _trimmed(text, start, end)
+            found.append(_trimmed(text, start, end, ";,"))
             start = end
-    yield from _trimmed(text, start, len(text))
+    found.append(_trimmed(text, start, len(text), ";,"))
+    return [(first, last) for first, last in found if first < last]
 
 
 def _ends_here(text: str, start: int, at: int, end: int) -> bool:
@@ -74,13 +75,12 @@ def _is_abbreviated(text: str, start: int, at: int, word: str, following: str) -
     return len(word) == 1 and text[at - 1].isupper() and not before[-1:].isdigit()
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while start < end and (text[start].isspace() or text[start] in ";,"):
+def _trimmed(text: str, start: int, end: int, marks: str = "") -> tuple[int, int]:
+    while start < end and (text[start].isspace() or text[start] in marks):
         start += 1
     while end > start and text[end - 1].isspace():
         end -= 1
-    if start < end:
-        yield start, end
+    return start, end
 
 
 BLOCK_LIMIT = 8_000
@@ -97,17 +97,16 @@ _BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•‣◦·▪–—]|->|=>|→)[ \t]+(
 _NUMBER = re.compile(r"[ \t]{0,40}(?:\d{1,3}|[a-z])[.)][ \t]+(?=\S)")
 _CHECKBOX = re.compile(r"(?:\[([ xX\-~])\]|([☐☑✅✔☒]))[ \t]*")
 _TIME = re.compile(
-    r"[ \t]*[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?(?:Z\b|[ \t]?(?:[ap]m|AM|PM|UTC|"
-    r"CES?T|h)\b)?"
-    r"[\])]?[ \t]*(?:[-–—|:][ \t]+|(?=[ \t]|\S))"
+    r"[ \t]*[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
+    r"(?:Z\b|[ \t]?(?:[ap]m|AM|PM|UTC|CES?T|h)\b)?[\])]?[ \t]*(?:[-–—|:][ \t]+|(?=[ \t]|\S))"
 )
 _SPEAKER = re.compile(
     r"[ \t]*(?:<([^<>\s][^<>\n]{0,30})>|([^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}))(?::| -)[ \t]+(?=\S)"
 )
 _LABELLED = re.compile(r"(?:\*\*|__)?([^\W\d_][^:*|?\n]{1,50}?)(?:\*\*|__)?[ \t]*[:?]?[ \t]*(?:\*\*|__)?[ \t]*$")
 _LOG = re.compile(
-    r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S{0,20}\]?[ \t]+\S{0,40}?[ \t]*[\[(]?(?:TRACE|DEBUG|INFO|NOTICE|"
-    r"WARN|ERROR|FATAL|CRIT)"
+    r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S{0,20}\]?[ \t]+\S{0,40}?[ \t]*[\[(]?"
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|FATAL|CRIT)"
     r"|\[?(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\]?[ \t:]+\S"
     r"|Traceback \(most recent|File \"[^\"\n]{1,300}\", line \d|at [\w.$<>/]{1,200}\(|Caused by: "
     r"|(?:[\w]{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception)(?::|[ \t]*$)|\$ \S|>>> |\.\.\. )"
@@ -172,11 +171,9 @@ def blocks(notes: str) -> list[Block]:
 
 def _lines(notes: str) -> Iterator[tuple[int, int]]:
     start = 0
-    while start < len(notes):
-        end = notes.find("\n", start)
-        end = len(notes) if end < 0 else end
-        yield start, end - (end > start and notes[end - 1] == "\r")
-        start = end + 1
+    for line in notes.split("\n"):
+        yield start, start + len(line) - line.endswith("\r")
+        start += len(line) + 1
 
 
 _PLAIN_END = re.compile(r"[.!?:;…]['\"”’»)\]*_`]*\Z")
@@ -298,11 +295,9 @@ def _read_row(reader: _Reader, start: int, end: int, following: tuple[int, int])
 
 def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     position = notes.index("|", start) + 1
-    while position < end:
-        bar = notes.find("|", position, end)
-        bar = end if bar < 0 else bar
-        yield _stripped(notes, position, bar)
-        position = bar + 1
+    for cell in notes[position:end].split("|"):
+        yield _trimmed(notes, position, position + len(cell))
+        position += len(cell) + 1
 
 
 def _read_text(reader: _Reader, start: int, end: int) -> None:
@@ -321,7 +316,7 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
     speaker = _SPEAKER.match(notes, at, end)
     is_spoken = bool(speaker and (speaker[1] or speaker[2]).lower() in reader.speakers)
     at = speaker.end() if speaker and is_spoken else at
-    first, last = _stripped(notes, at, end)
+    first, last = _trimmed(notes, at, end)
     is_plain = not (mark or box or time or is_spoken or quote)
     continues = start in reader.wrapped or (reader.is_open and notes[start] in " \t")
     leads = first < last and notes[last - 1] == ":"
@@ -330,11 +325,3 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
     elif first < last:
         reader.blocks.append(Block(first, last, reader.context, bool(mark or box), bool(ordered), checked, leads))
     reader.is_open = True
-
-
-def _stripped(notes: str, start: int, end: int) -> tuple[int, int]:
-    while start < end and notes[start].isspace():
-        start += 1
-    while end > start and notes[end - 1].isspace():
-        end -= 1
-    return start, end

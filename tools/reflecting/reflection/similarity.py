@@ -109,15 +109,13 @@ def duplicates_of(
     read = _terms(wanted)
     found = []
     for index, (candidate, its_kind) in enumerate(zip(known, kinds or [None] * len(known), strict=True)):
-        best = max((_alike(wanted, read, part) for part in _parts(candidate, its_kind)), default=0.0)
+        best = 0.0
+        for part in _parts(candidate, its_kind):
+            shared = similarity(read, _terms(part))
+            best = max(best, min(shared, UNSURE) if differ(wanted.context, part.context) else shared)
         if best >= SAME:
             found.append(Duplicate(index, round(best, 3)))
     return sorted(found, key=lambda duplicate: (-duplicate.similarity, duplicate.index))
-
-
-def _alike(wanted: Stated, read: Terms, part: Stated) -> float:
-    shared = similarity(read, _terms(part))
-    return min(shared, UNSURE) if differ(wanted.context, part.context) else shared
 
 
 def _terms(statement: Stated) -> Terms:
@@ -211,19 +209,17 @@ _TAIL = (
     r"today|yesterday)\b))"
 )
 _USES = re.compile(
-    r"\b(?:we|i|they|team|project|service|it)\s+(?:(?:now|currently|finally|will|have|are|both|all|have now|"
-    r"decided to|agreed to)\s+)?"
-    r"(?:use|uses|run|runs|run on|runs on|are on|is on|moved to|switched to|migrated to|upgraded to|moved over "
-    r"to|chose|picked|"
-    rf"selected|go with|went with|going with|stay on|staying on|stay with|standardised on|standardized "
-    rf"on)\s+(?:the\s+)?{_NAME}{_SLOT}{_TAIL}"
+    r"\b(?:we|i|they|team|project|service|it)\s+"
+    r"(?:(?:now|currently|finally|will|have|are|both|all|have now|decided to|agreed to)\s+)?"
+    r"(?:use|uses|run|runs|run on|runs on|are on|is on|moved to|switched to|migrated to|upgraded to|moved over to|"
+    r"chose|picked|selected|go with|went with|going with|stay on|staying on|stay with|standardised on|standardized on)"
+    rf"\s+(?:the\s+)?{_NAME}{_SLOT}{_TAIL}"
 )
 _STATE = re.compile(
     r"^(?:the\s+|our\s+|a\s+)?([\w' /-]{2,80}?)\s+(?:is|are|is now|are now|was changed to|is set to|defaults to|"
-    r"default to|"
-    r"was set to|is limited to|lives in|live in|lives at|is called|expires after|expire after|runs on|run on|"
-    r"equals|is stored in|"
-    r"are stored in|is kept in|are kept in|is kept for|are kept for|is owned by|belongs to)\s+(.{1,80}?)[.!\s]*$"
+    r"default to|was set to|is limited to|lives in|live in|lives at|is called|expires after|expire after|runs on|"
+    r"run on|equals|is stored in|are stored in|is kept in|are kept in|is kept for|are kept for|is owned by|belongs to)"
+    r"\s+(.{1,80}?)[.!\s]*$"
 )
 _VALUE = re.compile(r"~?\d[\d.,]*\s*[a-zµ%]*|v\d[\w.]*")
 _LOOSE = re.compile(
@@ -236,11 +232,7 @@ def contradicts(new: str, old: str) -> str | None:
     old_ones = list(islice(_spoken(old), _SENTENCES))
     for ours in islice(_spoken(new), _SENTENCES):
         for theirs in old_ones if ours not in old_ones else ():
-            if ours.is_rejected != theirs.is_rejected:
-                reason = _rejection(ours.text, theirs.text)
-            else:
-                reason = None if ours.is_rejected else _between(ours.text, theirs.text)
-            if reason:
+            if reason := _between(ours, theirs):
                 return reason
     return None
 
@@ -255,31 +247,26 @@ def _spoken(text: str) -> Iterable[Stated]:
                 yield Stated(" ".join(part.text.split()), is_rejected=part.is_rejected)
 
 
-def _rejection(new: str, old: str) -> str | None:
-    if similarity(terms(new), terms(old)) >= _SAME_SENTENCE:
-        return f"One says what the other rejects: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
-    return None
-
-
-def _between(new: str, old: str) -> str | None:
-    one, other = terms(new), terms(old)
-    if not one.stems & other.stems:
+def _between(ours: Stated, theirs: Stated) -> str | None:
+    new, old, one, other = ours.text, theirs.text, terms(ours.text), terms(theirs.text)
+    shared = one.stems & other.stems
+    if ours.is_rejected != theirs.is_rejected:
+        said = "One says what the other rejects" if similarity(one, other) >= _SAME_SENTENCE else ""
+    elif ours.is_rejected or not shared or _LOOSE.search(new.lower()) or _LOOSE.search(old.lower()):
         return None
-    return _other_choice(new, old) or _other_value(new, old) or _opposite(new, old) or _negation(new, one, old, other)
-
-
-def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
-    if one.negated == other.negated or one.numbers != other.numbers or _loose(new, old):
-        return None
-    if len(one.stems & other.stems) >= 2 and overlap(one.stems, other.stems) >= 0.85:
-        return f"One says the opposite of the other: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”."
-    return None
+    elif reason := _other_choice(new, old) or _other_value(new, old) or _opposite(new, old):
+        return reason
+    else:
+        is_negation = one.negated != other.negated and one.numbers == other.numbers and len(shared) >= 2
+        is_same = overlap(one.stems, other.stems) >= _SAME_SENTENCE
+        said = "One says the opposite of the other" if is_negation and is_same else ""
+    return f"{said}: “{one_line(new, _SHOWN)}” and “{one_line(old, _SHOWN)}”." if said else None
 
 
 def _opposite(new: str, old: str) -> str | None:
     ours, theirs = (re.findall(r"[\w'-]+", _SWITCHED.sub(r"\1_", text.lower())) for text in (new, old))
     pairs = [(a, b) for a in ours for b in _OPPOSITE_OF.get(a, set()) & set(theirs)]
-    if len(pairs) != 1 or _loose(new, old):
+    if len(pairs) != 1:
         return None
     mine, yours = pairs[0]
     if mine in theirs or yours in ours:
@@ -293,7 +280,7 @@ def _opposite(new: str, old: str) -> str | None:
 
 def _other_value(new: str, old: str) -> str | None:
     mine, yours = _STATE.match(lower(new)), _STATE.match(lower(old))
-    if not mine or not yours or _loose(new, old):
+    if not mine or not yours:
         return None
     subject, others = terms(mine[1]), terms(yours[1])
     if not subject.stems or subject.stems != others.stems or subject.numbers != others.numbers:
@@ -302,9 +289,8 @@ def _other_value(new: str, old: str) -> str | None:
     if len(values[0]) == len(values[1]) == 1 and _plain(values[0][0]) != _plain(values[1][0]):
         rests = [terms(_VALUE.sub(" ", match[2])).stems for match in (mine, yours)]
         if rests[0] == rests[1] and _unit(values[0][0]) == _unit(values[1][0]):
-            return (
-                f"“{_said(new, mine, 2)}” is another value than “{_said(old, yours, 2)}” for “{_said(new, mine, 1)}”."
-            )
+            value, before, what = _said(new, mine, 2), _said(old, yours, 2), _said(new, mine, 1)
+            return f"“{value}” is another value than “{before}” for “{what}”."
     return None
 
 
@@ -325,7 +311,7 @@ def _unit(value: str) -> str:
 
 def _other_choice(new: str, old: str) -> str | None:
     mine, yours = _USES.search(lower(new)), _USES.search(lower(old))
-    if not mine or not yours or _loose(new, old) or terms(new).negated or terms(old).negated:
+    if not mine or not yours or terms(new).negated or terms(old).negated:
         return None
     (name, version), (old_name, old_version) = (_version(match[1]) for match in (mine, yours))
     purpose, old_purpose = (_stems(match[2]) for match in (mine, yours))
@@ -345,7 +331,3 @@ def _version(name: str) -> tuple[str, str]:
 
 def _stems(text: str | None) -> frozenset[str]:
     return frozenset(stem(word) for word in re.findall(r"[\w-]+", text or "") if word not in STOP_WORDS)
-
-
-def _loose(new: str, old: str) -> bool:
-    return bool(_LOOSE.search(new.lower()) or _LOOSE.search(old.lower()))

@@ -38,18 +38,14 @@ PEOPLE_DO = word_set(
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"
     r"(?:been )?(?:decided?|agreed?|settled?)\b(?! (?:to|not to|that|on)\b)|\bundecided\b|\bto be decided\b|\btbd\b"
-    r"|\b(?:is|are) still (?:open|unclear)\b"
-    r"|\bnot discussed\b|\bunclear\b|\bneed(?:s)? to decide\b|\bdecide "
-    r"(?:whether|if)\b"
-    r"|\bhave(?:n't| not) (?:yet )?decided\b",
-    "unknown": r"\b(?:i|we) (?:don't|do not|didn't) (?:yet )?know\b|\bno (?:clue|idea)\b|\bnot sure (?:yet|why|"
-    r"what|how|if|whether)\b",
-    "refuted": r"\b(?:thought|assumed|suspected|believed|tried|hoped)\b.*\b(?:but|however|no (?:difference|"
-    r"change|luck|effect|help))\b"
-    r"|\b(?:same result|no luck|may also be)\b",
-    "hedge": r"\b(?:probably|possibly|presumably|apparently|likely|seems?|seemed|suspect|i think|i guess|i "
-    r"believe|i assume|"
-    r"not sure|may be|might be|could be|perhaps|maybe|supposedly|if i remember|afaik|iirc|hopefully)\b",
+    r"|\b(?:is|are) still (?:open|unclear)\b|\bnot discussed\b|\bunclear\b|\bneed(?:s)? to decide\b"
+    r"|\bdecide (?:whether|if)\b|\bhave(?:n't| not) (?:yet )?decided\b",
+    "unknown": r"\b(?:i|we) (?:don't|do not|didn't) (?:yet )?know\b|\bno (?:clue|idea)\b"
+    r"|\bnot sure (?:yet|why|what|how|if|whether)\b",
+    "refuted": r"\b(?:thought|assumed|suspected|believed|tried|hoped)\b.*"
+    r"\b(?:but|however|no (?:difference|change|luck|effect|help))\b|\b(?:same result|no luck|may also be)\b",
+    "hedge": r"\b(?:probably|possibly|presumably|apparently|likely|seems?|seemed|suspect|i think|i guess|i believe"
+    r"|i assume|not sure|may be|might be|could be|perhaps|maybe|supposedly|if i remember|afaik|iirc|hopefully)\b",
     "condition": r"\b(?:if|unless|whether|could|would|should|might|may|in case|before we|until we)\b",
     "reported_doubt": r"\b(?:wants?|wanted|asked|asks|wondered) (?:whether|if|why|what)\b",
 }
@@ -129,8 +125,8 @@ _LONGEST = 4
 _SHORT = 3
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _LABEL = re.compile(
-    r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?(?::|[-–—] "
-    r")(?:\*\*|__)?[ \t]*(?=\S|$)"
+    r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?"
+    r"(?::|[-–—] )(?:\*\*|__)?[ \t]*(?=\S|$)"
 )
 _DAYS = word_set(
     "mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday january february march april "
@@ -223,20 +219,16 @@ def differ(one: Context | None, other: Context | None) -> bool:
     return one != other
 
 
-def as_rejected(content: str) -> str:
-    return content if stated(content).is_rejected else f"{PREFIX}{content}"
-
-
 def as_said(title: str, content: str) -> str:
-    return as_rejected(content) if stated(title).is_rejected else content
+    is_told = stated(content).is_rejected or not stated(title).is_rejected
+    return content if is_told else f"{PREFIX}{content}"
 
 
 _MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|^\d{1,3}[.)] |\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|well|hm+|aha?|then|also)[,:]?\s+){1,3}|"
-    r"(?:we|i|they|the team)\s+(?:have\s+)?(?:decided|agreed)\s+(?:that\s+|to\s+)?|(?:it\s+)?turn(?:s|"
-    r"ed)\s+out\s+(?:that\s+)?|"
-    r"(?:we|i)\s+(?:found|noticed|learned)\s+(?:out\s+)?that\s+|please\s+",
+    r"(?:we|i|they|the team)\s+(?:have\s+)?(?:decided|agreed)\s+(?:that\s+|to\s+)?|"
+    r"(?:it\s+)?turn(?:s|ed)\s+out\s+(?:that\s+)?|(?:we|i)\s+(?:found|noticed|learned)\s+(?:out\s+)?that\s+|please\s+",
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"[,;:]\s|\s[–—-]\s|\s(?:because|since|so that|which)\s")
