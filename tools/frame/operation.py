@@ -114,10 +114,10 @@ class Call:
     """Returns this server's URL for the caller, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
     """The browser's cookies, only for operations that answer a `Redirect`."""
-    followups: list[Callable[[], Awaitable[Any]]] = field(default_factory=list)
+    followups: list[Callable[[], Awaitable[Mapping[str, Any] | None]]] = field(default_factory=list)
 
-    def then(self, function: Callable[..., Awaitable[Any]], *args: object) -> None:
-        """Await a coroutine function before the answer; a mapping that it returns changes fields of the answer."""
+    def then(self, function: Callable[..., Awaitable[Mapping[str, Any] | None]], *args: object) -> None:
+        """Await a coroutine function once the result is made; a mapping that it returns changes fields of it."""
         self.followups.append(partial(function, *args))
 
     @property
@@ -189,7 +189,7 @@ Run = Callable[["App", Call, Any], Any]
 
 
 async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
-    """Run a verb, then what it leaves for afterwards."""
+    """Run a verb, then what it left to `call.then`."""
     result = await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
     while call.followups:
         if changed := await call.followups.pop(0)():
