@@ -15,7 +15,6 @@ from stores.ledger import Ledger, Transaction
 from stores.records import Chunk, Document, Entity, EntityDraft, JsonObject
 from tools.app import App
 from tools.entities import chunking
-from tools.entities.chunking import chunks, title_of
 from tools.entities.entities import named, part_of, readable
 from tools.frame.operation import SYNCED, Call, Operation, Request, Result, Route, Tool, writing
 from tools.records.containment import contain
@@ -63,9 +62,9 @@ class Written(NamedTuple):
 
 def prepared(document: DocumentText, fetched: JsonObject | None = None) -> Page:
     """Cut a document into chunks; no transaction should wait for that."""
-    title = document.title or title_of(document.content) or document.url
+    title = document.title or chunking.title_of(document.content) or document.url
     digest = hashlib.sha256(f"{document.title or ''}\n{document.content}".encode()).hexdigest()
-    return Page(document.url, title, digest, chunks(document.content), fetched)
+    return Page(document.url, title, digest, chunking.chunks(document.content), fetched)
 
 
 def source_draft(
