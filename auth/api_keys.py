@@ -15,7 +15,7 @@ from auth.principal import Principal, Scope, narrowed_to, narrowed_to_spaces
 from stores.errors import AuthenticationRequired
 from stores.jobs import Job
 from stores.ledger import AuditDraft, Ledger
-from stores.records import ApiKey
+from stores.records import ApiKey, JsonObject
 
 PREFIX_LENGTH = 16
 
@@ -42,8 +42,8 @@ class Keys:
     secret: str = field(repr=False)
     clock: Callable[[], datetime]
 
-    def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
-        """Store a new key; its text is shown only once."""
+    def create(self, owner: Principal, wanted: KeyRequest, audit: AuditDraft) -> tuple[ApiKey, str]:
+        """Store a new key, whose text is shown only once; the audit entry gets its id and what it opens."""
         now, text = self.clock(), f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
         key = ApiKey(
             id=str(uuid.uuid4()),
@@ -58,7 +58,9 @@ class Keys:
             created_at=now,
             expires_at=None if wanted.lifetime is None else now + wanted.lifetime,
         )
-        self.ledger.api_keys.create(key, self._hash(text), audit(key))
+        opens = {name: [*getattr(key, name)] for name in ("scopes", "project_ids", "memory_space_ids")}
+        details: JsonObject = {"name": key.name, "prefix": key.prefix, **opens}
+        self.ledger.api_keys.create(key, self._hash(text), replace(audit, resource=key.id, details=details))
         return key, text
 
     def authenticate(self, text: str) -> tuple[Principal, float]:

@@ -1,7 +1,6 @@
 """Device login (RFC 8628): both codes, and one session for an approval."""
 
 import secrets
-from collections.abc import Callable
 from datetime import timedelta
 
 from auth.accounts import Accounts, SignedIn
@@ -58,12 +57,11 @@ def decide_login(
     accounts.ledger.device_logins.decide(_hash(accounts, user_code), caller.user_id, organization_id, audit)
 
 
-def redeem_code(
-    accounts: Accounts, device_code: str, origin: Origin, audit: Callable[[Session], AuditDraft]
-) -> SignedIn | DeviceRefusal:
+def redeem_code(accounts: Accounts, device_code: str, origin: Origin) -> SignedIn | DeviceRefusal:
     def enter(login: DeviceLogin) -> tuple[Session, AuditDraft]:
         session = accounts.new_session(login.user_id or "", login.organization_id or "", origin, PROVIDER)
-        return session, audit(session)
+        where, who = session.organization_id, session.user_id
+        return session, origin.draft("session.start", where, who, session.id, provider=PROVIDER)
 
     found = accounts.ledger.device_logins.enter(token_hash(device_code), enter)
     return found if isinstance(found, str) else accounts.resumed(found) or "access_denied"

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from tools.crawling import operations as crawling
-from tools.entities import change, create, documents, entities, slices
+from tools.entities import change, create, documents, entities
 from tools.experience import operations as experience
 from tools.frame.operation import Operation
 from tools.governance import corrections, inspection, review, sharing
@@ -26,7 +26,7 @@ from tools.people import (
     teams,
 )
 from tools.reflecting import promotion, promotion_drain, reflect
-from tools.relations import end_relation, explore, neighbors, relations, temporal
+from tools.relations import explore, neighbors, relations, temporal
 from tools.runtime import logs
 from tools.search import exposure, search
 from tools.synthesis import operations as synthesis
@@ -35,7 +35,7 @@ from tools.work import manage, notes, project_metrics, tasks
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
     context, exposure, create, entities, change, tasks, notes, manage, explore, neighbors,
-    slices, project_metrics, relations, end_relation, temporal, documents, crawling, reflect, synthesis, memories,
+    documents, project_metrics, relations, temporal, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, review, spaces, access_preview, imports, exporting, status, logs,
 )  # fmt: skip

@@ -48,7 +48,7 @@ class Place:
     def key(self, *, lifetime: timedelta | None = None, live: bool = True) -> tuple[ApiKey, str]:
         wanted = KeyRequest("CI", live, ("mcp",), (), lifetime)
         ann = self.accounts.authenticate(self.signed.access_token)
-        return self.accounts.keys.create(ann, wanted, lambda key: AuditDraft("made", key.organization_id, None))
+        return self.accounts.keys.create(ann, wanted, AuditDraft("made", ann.organization_id, None))
 
     def register(self, **described: Any) -> OAuthClient:
         return self.accounts.clients.register({"redirect_uris": [CALLBACK], **described})[0]

@@ -172,7 +172,7 @@ async def test_keys_read_it_unless_narrowed_and_are_named(client: Client, app: A
     def key(*project_ids: str) -> tuple[str, dict[str, str]]:
         wanted = KeyRequest("k", True, ("api:read", "api:write"), project_ids, None)
         draft = AuditDraft("api_key.create", None, ada.user_id)
-        made, text = app.accounts.keys.create(app.accounts.authenticate(ada.token), wanted, lambda _: draft)
+        made, text = app.accounts.keys.create(app.accounts.authenticate(ada.token), wanted, draft)
         return made.id, {"Authorization": f"Bearer {text}"}
 
     key_id, headers = key()
@@ -189,7 +189,7 @@ async def test_agent_actions_are_audited_with_their_credential(client: Client, a
     granted = Call(replace(principal, session_id=None, grant_id="g1"))
     await execute(app, by_name["add"], granted, AddRequest(title="P", content="c", entity_type="project"))
     wanted, draft = KeyRequest("k", True, ("mcp", "api:write"), (), None), AuditDraft("x", None, ada.user_id)
-    key, text = app.accounts.keys.create(principal, wanted, lambda _: draft)
+    key, text = app.accounts.keys.create(principal, wanted, draft)
     headers = {**BOTH, "Authorization": f"Bearer {text}"}
     body = call("add", title="P", content="c", entity_type="project")
     assert (await client.post("/mcp", json=body, headers=headers)).status_code == 200

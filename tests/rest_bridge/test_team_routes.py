@@ -198,7 +198,7 @@ async def test_keys_manage_no_teams_and_narrowed_ones_see_none(client: Client, a
     def key(*project_ids: str) -> dict[str, str]:
         wanted = KeyRequest("k", True, ("api:read", "api:write"), project_ids, None)
         draft = AuditDraft("api_key.create", ada.organization_id, ada.user_id)
-        return {"Authorization": f"Bearer {app.accounts.keys.create(principal, wanted, lambda _: draft)[1]}"}
+        return {"Authorization": f"Bearer {app.accounts.keys.create(principal, wanted, draft)[1]}"}
 
     whole, narrowed = key(), key(project_id)
     for end in ("", "/members", "/projects"):

@@ -36,9 +36,8 @@ from tools.records.entity_models import Content, Description, EntityId, EntityVi
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
 from tools.records.rejected import require_not_rejected
-from tools.records.storing import until_visible
+from tools.records.storing import wait_until_visible
 from tools.records.workflow import checked_workflow, moved, update_epics, workflow_fields
-from tools.runtime.threads import in_thread
 
 
 def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
@@ -47,17 +46,19 @@ def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
     return is_about and record.visibility == work.visibility and is_in_place
 
 
-def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
-    def follow(record: Entity) -> Entity:
-        return replace(record, metadata={**record.metadata, "project_id": work.project_id}, **work.place)
+def _carry(tx: Transaction, record: Entity, **fields: Any) -> Entity:
+    carried = tx.records.update_entity(record.id, lambda current: replace(current, **fields))
+    tx.relations.follow_visibility(record, carried)
+    return carried
 
+
+def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
     if (before.visibility, before.project_id) == (work.visibility, work.project_id):
         return
     for record in (*tx.records.notes_about(work.id), *tx.records.learned_on(work.id)):
         if _is_beside(caller, record, before):
-            moved = tx.records.update_entity(record.id, follow)
-            tx.relations.follow_visibility(record, moved)
-            contain(tx, caller, record, moved)
+            metadata = {**record.metadata, "project_id": work.project_id}
+            contain(tx, caller, record, _carry(tx, record, metadata=metadata, **work.place))
 
 
 def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozenset[str]:
@@ -74,15 +75,11 @@ def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozen
 
 
 def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
-    def follow(chunk: Entity) -> Entity:
-        return replace(chunk, name=source.name, **source.place)
-
     if (before.name, before.place) == (source.name, source.place):
         return
     for chunk_id in tx.records.chunk_ids(source.id):
-        chunk = tx.records.entity(chunk_id)
-        if chunk is not None:
-            tx.relations.follow_visibility(chunk, tx.records.update_entity(chunk_id, follow))
+        if (chunk := tx.records.entity(chunk_id)) is not None:
+            _carry(tx, chunk, name=source.name, **source.place)
 
 
 class UpdateEntityRequest(Request):
@@ -116,7 +113,7 @@ CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
 
-async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
+def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
     """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
     Send `expected_revision` to be refused if somebody changed it since you read it. The name and the readers of a
@@ -124,20 +121,13 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
     """
     if not any(_is_given(request, name) for name in CHANGEABLE):
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
-
     caller = call.caller
-
-    def write() -> tuple[list[Entity], int]:
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            changed = revise(call, tx, request)
-        return changed, tx.sequence
-
-    (entity, *followed), sequence = await in_thread(write)
-    pending = await until_visible(app, caller, sequence, [entity.id]) if request.sync else None
-    view = (await entity_views(app, caller, [entity]))[0]
-    return view.model_copy(
-        update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity], followed)}
-    )
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        entity, *followed = revise(call, tx, request)
+    if request.sync:
+        wait_until_visible(app, call, tx.sequence, [entity.id])
+    (view,) = entity_views(app, caller, [entity])
+    return view.model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
 
 
 def _changed_for_agents(view: EntityView) -> EntityView:
@@ -223,7 +213,7 @@ def _is_given(request: UpdateEntityRequest, name: str) -> bool:
 
 def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
     entity = tx.records.remains(entity_id)
-    if entity is None or not (may_read(caller, entity.visibility) or may_read_memory(caller, entity.visibility)):
+    if entity is None or entity.visibility not in caller.readable:
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity
 

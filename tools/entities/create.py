@@ -31,7 +31,7 @@ from tools.records.entity_models import (
 from tools.records.entity_types import EntityType
 from tools.records.linking import WORK
 from tools.records.receipts import readable_by, receipt
-from tools.records.storing import store, until_visible
+from tools.records.storing import store, until_visible, wait_until_visible
 from tools.runtime.threads import in_thread
 from tools.search.similar import THRESHOLD, ProbeRehearsal, Similar, rehearsed, similar
 
@@ -66,7 +66,7 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> C
     if findable := findable_metadata(request.retrieval_keys, request.spans, request.probes):
         request = request.model_copy(update={"metadata": {**(request.metadata or {}), **findable}})
     (entity,), sequence = await in_thread(store, app, call, [request], sync=sync, deferred=request.defer_embeddings)
-    view = (await entity_views(app, call.caller, [entity]))[0]
+    (view,) = await in_thread(entity_views, app, call.caller, [entity])
     extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
     if sync:
         extra["background_jobs"] = await until_visible(app, call.caller, sequence, [entity.id])
@@ -95,20 +95,15 @@ class BulkCreated(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
+def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
     deferred = request.defer_embeddings
-    created, sequence = await in_thread(store, app, call, request.entities, sync=sync, deferred=deferred)
-    jobs = await until_visible(app, call.caller, sequence, [each.id for each in created]) if sync else None
-
-    def show() -> BulkCreated:
-        views = [entity_view(entity, timestamps=sync) for entity in created]
-        receipted = receipt(app, call, created)
-        return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
-
-    # Building 128 views would block the event loop noticeably.
-    return await in_thread(show)
+    created, sequence = store(app, call, request.entities, sync=sync, deferred=deferred)
+    if sync:
+        wait_until_visible(app, call, sequence, [each.id for each in created])
+    views = [entity_view(entity, timestamps=sync) for entity in created]
+    return BulkCreated(entities=views, total=len(views), mutation_receipt=receipt(app, call, created))
 
 
 class AddRequest(Request):
@@ -160,16 +155,15 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
         alike = await similar(app, call.caller, said, request.entity_type, request.conflict_threshold)
     (entity,), sequence = await in_thread(store, app, call, [fields], sync=True, deferred=False)
     pending = await until_visible(app, call.caller, sequence, [entity.id])
-    view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
-        update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
-    )
+    (view,) = await in_thread(entity_views, app, call.caller, [entity])
+    receipted = {"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     readers = await in_thread(readable_by, app, call.caller, entity.visibility)
     note = f"; {len(alike)} similar record(s) exist" if alike else ""
     return Added(
         id=entity.id,
         message=f"Added {entity.entity_type} {entity.name}{note}",
         readable_by=readers,
-        entity=view,
+        entity=view.model_copy(update=receipted),
         conflicts=alike,
         background_jobs=pending,
     )

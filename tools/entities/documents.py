@@ -1,28 +1,27 @@
-"""Documents of sources and their ingestion: chunks that stay the same are kept, with their ids and vectors."""
+"""Documents of sources: their ingestion, which keeps chunks that stay the same, and reading around a chunk."""
 
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import Visibility, require_writable, writable_visibility
+from auth.policy import Visibility, may_read, require_writable, writable_visibility
 from stores.clock import new_id
-from stores.errors import InvalidRequest
+from stores.errors import InvalidRequest, NotFound
 from stores.ledger import Ledger, Transaction
 from stores.records import Chunk, Document, Entity, EntityDraft, JsonObject
 from tools.app import App
-from tools.entities.chunking import Piece, chunks, title_of
-from tools.entities.entities import readable
-from tools.frame.operation import SYNCED, Call, Request, Result, Route, writing
+from tools.entities import chunking
+from tools.entities.entities import named, part_of, readable
+from tools.frame.operation import SYNCED, Call, Operation, Request, Result, Route, Tool, writing
 from tools.records.containment import contain
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
-from tools.records.storing import until_visible
-from tools.runtime.threads import in_thread
+from tools.records.storing import wait_until_visible
 
 TEXT_LIMIT = 1_000_000
 LAST = 2**31 - 1
@@ -49,7 +48,7 @@ class Page(NamedTuple):
     url: str
     title: str
     digest: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[chunking.Piece]
     fetched: JsonObject | None = None
 
 
@@ -63,9 +62,9 @@ class Written(NamedTuple):
 
 def prepared(document: DocumentText, fetched: JsonObject | None = None) -> Page:
     """Cut a document into chunks; no transaction should wait for that."""
-    title = document.title or title_of(document.content) or document.url
+    title = document.title or chunking.title_of(document.content) or document.url
     digest = hashlib.sha256(f"{document.title or ''}\n{document.content}".encode()).hexdigest()
-    return Page(document.url, title, digest, chunks(document.content), fetched)
+    return Page(document.url, title, digest, chunking.chunks(document.content), fetched)
 
 
 def source_draft(
@@ -120,12 +119,12 @@ def _write(ledger: Ledger, tx: Transaction, source: Entity, page: Page, before: 
     return Written(document_id, new, len(kept))
 
 
-def _is_same(chunk: Chunk, entity: Entity, piece: Piece, draft: EntityDraft) -> bool:
+def _is_same(chunk: Chunk, entity: Entity, piece: chunking.Piece, draft: EntityDraft) -> bool:
     is_in_place = chunk.heading_path == piece.heading_path
     return is_in_place and all(getattr(entity, name) == getattr(draft, name) for name in _COMPARED)
 
 
-def _chunk_draft(source: Entity, page: Page, piece: Piece) -> EntityDraft:
+def _chunk_draft(source: Entity, page: Page, piece: chunking.Piece) -> EntityDraft:
     path = piece.heading_path
     return EntityDraft(
         id=str(uuid.uuid4()),
@@ -174,15 +173,8 @@ class Ingested(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def ingest_documents(app: App, call: Call, request: IngestRequest) -> Ingested:
+def ingest_documents(app: App, call: Call, request: IngestRequest) -> Ingested:
     """Store documents as a source with searchable chunks; each chunk knows its heading path and its neighbours."""
-    stored, ids, sequence = await in_thread(_store, app, call, request)
-    jobs = await until_visible(app, call.caller, sequence, ids) if request.sync else None
-    receipt = receipt_for(app, call, [f"entity:{stored.source_id}"])
-    return stored.model_copy(update={"background_jobs": jobs, "mutation_receipt": receipt})
-
-
-def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list[str], int]:
     caller = call.caller
     place = writable_visibility(caller, None, request.project)
     if request.project is not None:
@@ -201,7 +193,10 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
         gone = [each.id for each in there if each.url not in urls]
         for document_id in gone:
             tx.records.remove_document(document_id)
-    made = Ingested(
+    if request.sync:
+        new = [chunk for each in written for chunk in each.new_chunks]
+        wait_until_visible(app, call, tx.sequence, [source.id, *new])
+    return Ingested(
         source_id=source.id,
         source_name=source.name,
         document_ids=[each.document_id for each in written],
@@ -209,8 +204,8 @@ def _store(app: App, call: Call, request: IngestRequest) -> tuple[Ingested, list
         kept_chunks=sum(each.kept_chunks for each in written),
         skipped=len(pages) - len(written),
         removed=len(gone),
+        mutation_receipt=receipt_for(app, call, [f"entity:{source.id}"]),
     )
-    return made, [source.id, *(chunk for each in written for chunk in each.new_chunks)], tx.sequence
 
 
 def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
@@ -235,6 +230,85 @@ def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
     return found
 
 
+class SliceRequest(Request):
+    """A record to read with its surroundings."""
+
+    entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
+    window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
+    content_max_chars: int = Field(18_000, ge=1, le=200_000, description="Most characters returned.")
+    start: int = Field(0, ge=0, description="First character of a record that is no chunk, to read it in parts.")
+    project: EntityId | None = Field(None, description="Refuse a record outside this project.")
+
+
+class Piece(Result):
+    """One chunk of the slice."""
+
+    id: str
+    chunk_index: int
+    heading_path: list[str]
+    content: str
+
+
+class Slice(Result):
+    """The text around a record, in reading order."""
+
+    entity_id: str
+    name: str
+    url: str | None
+    content: str
+    pieces: list[Piece]
+    truncated: bool
+    content_length: int | None = Field(None, description="Characters of the whole record, where a part is shown.")
+
+
+def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
+    """Read a document chunk with its neighbours in the document, or an entity or raw memory, in parts if it is long."""
+    caller = call.caller
+    entity = named(app, caller, request.entity_id)
+    if request.project is not None and entity.project_id != request.project:
+        raise NotFound(f"{entity.id} is not in project {request.project}.", remediation="Leave project out.")
+    places = app.ledger.records.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
+    place = places.get(entity.id)
+    if place is None:
+        part, length = part_of(entity.content, request.start, request.content_max_chars), len(entity.content)
+        return Slice(
+            entity_id=entity.id,
+            name=entity.name,
+            url=entity.source_file,
+            content=part,
+            pieces=[],
+            truncated=request.start + len(part) < length,
+            content_length=length if len(part) < length else None,
+        )
+    index = place.chunk.chunk_index
+    around = app.ledger.records.document_chunks(
+        caller.organization_id, place.chunk.document_id, max(0, index - request.window), index + request.window
+    )
+    readable_pieces = [(chunk, text) for chunk, text in around if may_read(caller, text.visibility)]
+    pieces: list[Piece] = []
+    used = 0
+    for chunk, text in sorted(readable_pieces, key=lambda pair: abs(pair[0].chunk_index - index)):
+        if pieces and used + len(text.content) > request.content_max_chars:
+            break
+        used += len(text.content)
+        cut = text.content[: request.content_max_chars]
+        pieces.append(Piece.of(chunk, heading_path=list(chunk.heading_path), content=cut))
+    pieces.sort(key=lambda piece: piece.chunk_index)
+    return Slice(
+        entity_id=entity.id,
+        name=place.document_title,
+        url=place.document_url,
+        content="\n\n".join(piece.content for piece in pieces),
+        pieces=pieces,
+        truncated=len(pieces) < len(readable_pieces) or used > request.content_max_chars,
+    )
+
+
+def _for_agents(piece: Slice) -> dict[str, Any]:
+    pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
+    return piece.model_dump() | {"pieces": pieces or None}
+
+
 OPERATIONS = (
     writing(
         ingest_documents,
@@ -249,4 +323,5 @@ OPERATIONS = (
         ),
         "entity_created",
     ),
+    Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, answer=_for_agents)),
 )

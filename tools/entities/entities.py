@@ -17,6 +17,7 @@ from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
+from tools.records.containment import without_hidden
 from tools.records.entity_models import (
     CommaSeparated,
     EntityId,
@@ -28,8 +29,6 @@ from tools.records.entity_models import (
 )
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.receipts import authors
-from tools.records.references import without_hidden
-from tools.runtime.threads import in_thread
 
 
 class ListEntitiesRequest(Request):
@@ -78,7 +77,7 @@ def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityP
     )
     entities, total = app.ledger.records.list_entities(call.caller.organization_id, query)
     has_more = request.page * request.page_size < total
-    return EntityPage.of(request, entities=_views(app, call.caller, entities), total=total, has_more=has_more)
+    return EntityPage.of(request, entities=entity_views(app, call.caller, entities), total=total, has_more=has_more)
 
 
 def chunk_metadata(place: ChunkPlace) -> JsonObject:
@@ -96,11 +95,10 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
     }
 
 
-async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
-    return await in_thread(_views, app, caller, entities)
-
-
-def _views(app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None) -> list[EntityView]:
+def entity_views(
+    app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None
+) -> list[EntityView]:
+    """Show entities without ids that the caller may not read, and the place of document chunks. Blocks."""
     found = without_hidden(app, caller, entities, as_of=as_of)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
     places = app.ledger.records.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
@@ -132,9 +130,9 @@ class GetEntityRequest(Filters):
 def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
     """Read an entity that the caller may see, with `memories` also raw memories. Blocks."""
     entity = app.ledger.records.entity(caller.organization_id, entity_id)
-    if entity is None or not _may_read(caller, entity, memories=memories):
-        if entity is None or not may_read_memory(caller, entity.visibility):
-            raise no_entity(entity_id)
+    if entity is None or entity.visibility not in caller.readable:
+        raise no_entity(entity_id)
+    if not memories and not may_read(caller, entity.visibility):
         raise NotFound(
             f"{entity_id} is a raw memory; this takes entities.",
             remediation="Use the entity made of it, which search and recall name, or `get_entity` to read the memory.",
@@ -149,7 +147,7 @@ def named(app: App, caller: Principal, given: str) -> Entity:
     except NotFound:
         if not _SHORT_ID.fullmatch(given.lower()):
             raise
-    return _resolved(app, caller, given, caller.visible | caller.captures, "entity_id")
+    return _resolved(app, caller, given, "entity_id")
 
 
 PART = 20_000
@@ -188,10 +186,6 @@ def _visible(app: App, caller: Principal, ids: Collection[str]) -> set[str]:
     return {each for each, found in there.items() if may_read(caller, found.visibility)}
 
 
-def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
-    return may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
-
-
 def no_entity(entity_id: str) -> NotFound:
     return NotFound(f"There is no entity {entity_id}.")
 
@@ -224,13 +218,13 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     entity = named(app, caller, request.entity_id)
     if as_of is not None:
         then = app.ledger.records.entity_at(caller.organization_id, entity.id, as_of)
-        if then is None or not _may_read(caller, then, memories=True):
+        if then is None or then.visibility not in caller.readable:
             raise NotFound(
                 f"There was no entity {entity.id} at {as_of.isoformat()}.",
                 remediation="Ask for a later moment, or leave as_of out to read it as it is.",
             )
         entity = then
-    (shown,) = _views(app, caller, [entity], as_of)
+    (shown,) = entity_views(app, caller, [entity], as_of)
     view = ReadEntity.of(shown, author=authors(app, [entity])[entity.id])
     if len(part := part_of(view.content, request.start, request.content_max_chars)) < len(view.content):
         view = view.model_copy(update={"content": part, "content_length": len(view.content)})
@@ -278,16 +272,16 @@ def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
 
     If several readable ids do, the refusal (409) names them in `details.actual`.
     """
-    return Resolved.of(_resolved(app, call.caller, request.prefix, call.caller.readable, "path.prefix"))
+    return Resolved.of(_resolved(app, call.caller, request.prefix, "path.prefix"))
 
 
-def _resolved(app: App, caller: Principal, given: str, visibility: frozenset[str], field: str) -> Entity:
+def _resolved(app: App, caller: Principal, given: str, field: str) -> Entity:
     prefix = given.lower()
     prefixes = [prefix]
     if _HEX.fullmatch(prefix):
         prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY)]
     found = app.ledger.records.readable_with_prefix(
-        caller.organization_id, prefixes, visibility=visibility, limit=SHOWN + 1
+        caller.organization_id, prefixes, visibility=caller.readable, limit=SHOWN + 1
     )
     found = [each for each in found if each.id == prefix] or found
     if len(found) == 1:

@@ -2,8 +2,9 @@
 
 import inspect
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
@@ -113,6 +114,11 @@ class Call:
     """Returns this server's URL for the caller, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
     """The browser's cookies, only for operations that answer a `Redirect`."""
+    followups: list[Callable[[], Awaitable[Mapping[str, Any] | None]]] = field(default_factory=list)
+
+    def then(self, function: Callable[..., Awaitable[Mapping[str, Any] | None]], *args: object) -> None:
+        """Await a coroutine function once the result is made; a mapping that it returns changes fields of it."""
+        self.followups.append(partial(function, *args))
 
     @property
     def caller(self) -> Principal:
@@ -183,7 +189,12 @@ Run = Callable[["App", Call, Any], Any]
 
 
 async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
-    return await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
+    """Run a verb, then what it left to `call.then`."""
+    result = await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
+    while call.followups:
+        if changed := await call.followups.pop(0)():
+            result = result.model_copy(update=changed)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

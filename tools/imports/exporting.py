@@ -19,10 +19,10 @@ from tools.entities.entities import entities_made
 from tools.frame.audit_entries import audit_entry
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route
+from tools.records.containment import without_hidden
 from tools.records.entity_models import EntityId
 from tools.records.linking import BY_HAND
 from tools.records.receipts import authors
-from tools.records.references import without_hidden
 
 LINES = 500
 AT_ONCE = 25

@@ -60,11 +60,10 @@ def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpac
     judged = [(space, verdict(space, target, request.target_principal_type)) for space in spaces]
     visible, denied = _sources(app, caller, judged, request.limit)
     refused = [found.reason for _, found in judged if not found.allowed]
-    preview = AccessPreview(
+    preview = AccessPreview.of(
+        request,
         allowed=not refused,
         reason=refused[0] if refused else "access_preview_allowed",
-        target_principal_type=request.target_principal_type,
-        target_principal_id=request.target_principal_id,
         memory_space_ids=[space.id for space in spaces],
         visible_source_ids=visible,
         denied_source_ids=denied,
@@ -78,13 +77,8 @@ def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpac
             "spaces": [{"id": space.id, "allowed": found.allowed, "reason": found.reason} for space, found in judged],
         },
     )
-    details: JsonObject = {
-        "target_principal_type": request.target_principal_type,
-        "target_principal_id": request.target_principal_id,
-        "memory_space_ids": [*preview.memory_space_ids],
-        "policy_allowed": preview.allowed,
-        "policy_reason": preview.reason,
-    }
+    details = preview.model_dump(include={"target_principal_type", "target_principal_id", "memory_space_ids"})
+    details |= {"policy_allowed": preview.allowed, "policy_reason": preview.reason}
     audit = audit_entry(call, "memory.access.preview", caller.organization_id, str(request.space_id), details)
     app.ledger.audit.append(audit)
     return preview

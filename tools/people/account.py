@@ -145,8 +145,8 @@ async def _enter(app: App, call: Call, request: LogInRequest, find: Callable[[],
     def accept() -> SignedIn:
         invitation = require_invitation(app.accounts, token, request.email)
         user = find()
-        audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
-        app.ledger.invitations.accept(token_hash(token), user.id, replace(audit, actor_id=user.id))
+        audit = call.origin.draft("invitation.accept", invitation.organization_id, user.id, invitation.id)
+        app.ledger.invitations.accept(token_hash(token), user.id, audit)
         return app.accounts.start(user, call.origin, organization_id=invitation.organization_id)
 
     signed = await in_turn(app.password_turns, accept)
@@ -197,12 +197,9 @@ class UpdateProfileRequest(UpdateMeRequest):
     bio: Bio | None = Field(None, description="A few words about oneself; null takes them away.")
 
 
-class ProfileView(Result):
+class ProfileView(UserBrief):
     """A user, as it describes itself."""
 
-    id: str
-    email: str
-    name: str
     avatar_url: str | None
     bio: str | None
     codehost_id: int | None
@@ -273,20 +270,16 @@ def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) 
     return PreferencesView(preferences=app.ledger.people.edit_preferences(call.caller.user_id, request.preferences))
 
 
-async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
+def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
     """Delete the caller's account, and the organizations in which nobody else is; what it wrote in others stays there.
 
     Refused are the last owner of an organization that has other members, whoever has others in the personal one, and
     the server's last admin while there are other users.
     """
-
-    def delete() -> None:
-        require_session(call.caller)
-        user_id = call.caller.user_id
-        app.ledger.people.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
-
-    await in_thread(delete)
-    await app.events.renew_user(call.caller.user_id)
+    require_session(call.caller)
+    user_id = call.caller.user_id
+    app.ledger.people.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
+    call.then(app.events.renew_user, user_id)
     return DeletionView(message="The account is deleted; all its sessions have ended.")
 
 

@@ -19,13 +19,12 @@ from auth.rights import require_admin, require_session
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
 from stores.folder import LOCAL_KEY, replace_file
 from stores.ledger import AuditDraft, Grant
-from stores.records import ApiKey, JsonObject
+from stores.records import JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
 from tools.people.account import Identifier, MeRequest
 from tools.records.entity_models import EntityId
-from tools.runtime.threads import in_thread
 
 MOST = 100
 
@@ -118,17 +117,7 @@ def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> Create
         memory_space_ids=[str(each) for each in request.memory_space_ids],
         lifetime=timedelta(days=request.expires_days) if request.expires_days is not None else None,
     )
-
-    def audit(key: ApiKey) -> AuditDraft:
-        details: JsonObject = {
-            "name": key.name,
-            "prefix": key.prefix,
-            "scopes": list(key.scopes),
-            "project_ids": list(key.project_ids),
-            "memory_space_ids": list(key.memory_space_ids),
-        }
-        return audit_entry(call, "api_key.create", key.organization_id, key.id, details)
-
+    audit = audit_entry(call, "api_key.create", call.caller.organization_id)
     key, text = app.accounts.keys.create(call.caller, wanted, audit)
     return CreatedKeyView.of(key, api_key=text)
 
@@ -151,25 +140,19 @@ def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
     return KeysView(keys=[KeptKeyView.of(key) for key in found])
 
 
-async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
+def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
     """End an API key at once: one's own, or as an admin anybody's in this organization."""
     caller = call.caller
-
-    def revoke() -> ApiKey:
-        require_session(caller)
-        key = app.ledger.api_keys.key(caller.organization_id, request.key_id)
-        if key is None:
-            raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
-        if key.user_id != caller.user_id:
-            require_admin(caller.role, "Revoking the API key of somebody else")
-        audit = audit_entry(
-            call, "api_key.revoke", caller.organization_id, key.id, {"name": key.name, "prefix": key.prefix}
-        )
-        app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
-        return key
-
-    key = await in_thread(revoke)
-    await app.events.renew_user(key.user_id)
+    require_session(caller)
+    key = app.ledger.api_keys.key(caller.organization_id, request.key_id)
+    if key is None:
+        raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
+    if key.user_id != caller.user_id:
+        require_admin(caller.role, "Revoking the API key of somebody else")
+    details: JsonObject = {"name": key.name, "prefix": key.prefix}
+    audit = audit_entry(call, "api_key.revoke", caller.organization_id, key.id, details)
+    app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
+    call.then(app.events.renew_user, key.user_id)
     return RevokedKeyView(id=key.id)
 
 
@@ -237,11 +220,7 @@ def keep_local_key(app: App) -> None:
         path.chmod(0o600)
         return
     owner = _owner(app)
-
-    def audit(key: ApiKey) -> AuditDraft:
-        details: JsonObject = {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes)}
-        return AuditDraft("api_key.create", key.organization_id, owner.user_id, key.id, details, {})
-
+    audit = AuditDraft("api_key.create", owner.organization_id, owner.user_id)
     wanted = KeyRequest("commands of this machine", True, sorted(SESSION_SCOPES), (), None)
     path.unlink(missing_ok=True)  # Its mode is not kept.
     replace_file(path, app.accounts.keys.create(owner, wanted, audit)[1].encode())

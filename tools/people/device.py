@@ -1,7 +1,6 @@
 """Device login (RFC 8628) for programs without a browser."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -10,8 +9,8 @@ from pydantic import Field, StringConstraints
 
 from auth.device import INTERVAL_S, LIFETIME, decide_login, redeem_code, start_login, waiting_login
 from stores.errors import InvalidRequest, ValidationFailed
-from stores.ledger import AuditDraft, DeviceRefusal
-from stores.records import JsonObject, Session
+from stores.ledger import DeviceRefusal
+from stores.records import JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
@@ -125,12 +124,7 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
             remediation=f"Send {GRANT_TYPE} as grant_type.",
             details={"field": "body.grant_type", "expected": GRANT_TYPE},
         )
-
-    def audit(session: Session) -> AuditDraft:
-        entry = audit_entry(call, "session.start", session.organization_id, session.id, {"provider": "device"})
-        return replace(entry, actor_id=session.user_id)
-
-    found = redeem_code(app.accounts, request.device_code, call.origin, audit)
+    found = redeem_code(app.accounts, request.device_code, call.origin)
     if isinstance(found, str):
         message, remediation = _REFUSALS[found]
         raise InvalidRequest(message, code=found, remediation=remediation)
@@ -156,19 +150,16 @@ def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> Wai
 
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
-    organization = None
     user_code, waiting = waiting_login(app.accounts, call.caller, request.user_code)
-    if request.approve:
-        slug = request.organization
-        organization = call.caller.organization if slug is None else membership(app, call.caller, slug)[0]
-        audit = audit_entry(call, "device.approve", organization.id, None, waiting.details)
-    else:
-        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, waiting.details)
-    decide_login(app.accounts, call.caller, user_code, None if organization is None else organization.id, audit)
+    organization, action = call.caller.organization, "device.approve" if request.approve else "device.deny"
+    if request.approve and request.organization is not None:
+        organization, _ = membership(app, call.caller, request.organization)
+    audit = audit_entry(call, action, organization.id, None, waiting.details)
+    decide_login(app.accounts, call.caller, user_code, organization.id if request.approve else None, audit)
     return DecidedDeviceView(
         approved=request.approve,
         client_name=str(waiting.details["client_name"]),
-        organization=None if organization is None else OrganizationView.of(organization),
+        organization=OrganizationView.of(organization) if request.approve else None,
     )
 
 

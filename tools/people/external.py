@@ -1,6 +1,7 @@
 """Sign-in by redirect: a code host, or an OpenID Connect provider."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -53,29 +54,29 @@ class CallbackRequest(Request):
 
 async def codehost_login(app: App, call: Call, request: CodehostRequest) -> Redirect:
     """Begin to sign in by the code host: the browser goes there."""
-    codehost = require_codehost(app)
+    codehost = _codehost(app)
     goes_to = app.providers.destinations.checked(request.redirect_uri, "query.redirect_uri")
     attempt = Attempt(CODEHOST, goes_to, f"{call.server()}/api/auth/codehost/callback")
-    return await leave(app, call, codehost, attempt)
+    return await _leave(app, call, codehost, attempt)
 
 
 async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> Redirect:
     """End the sign-in by the code host: the account is found, linked by its verified address, or made."""
-    codehost = require_codehost(app)
-    attempt, held = await return_of(app, call, CODEHOST, request.state)
+    codehost = _codehost(app)
+    attempt, held = await _return(app, call, CODEHOST, request.state)
     if request.error:
-        return back_to_log_in(app, attempt, held, request.error, codehost_refused)
-    person = await codehost.account(attempt, code_of(request))
+        return _back_to_log_in(app, attempt, held, request.error, codehost_refused)
+    person = await codehost.account(attempt, _code(request))
     entrance = Entrance(app.accounts, CODEHOST, call.origin)
     signed = await in_thread(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
     # Linking may have ended sessions of somebody else.
     await renew_account(app, signed.identity.user.id)
     left = app.accounts.tokens.seconds_left(signed.refresh_token)
     refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=left)
-    return arrive(attempt, held, signed, refresh)
+    return _arrive(attempt, held, signed, refresh)
 
 
-def require_codehost(app: App) -> CodeHost:
+def _codehost(app: App) -> CodeHost:
     if app.providers.codehost is None:
         raise NotFound(
             "No code host is configured.",
@@ -85,18 +86,18 @@ def require_codehost(app: App) -> CodeHost:
     return app.providers.codehost
 
 
-async def leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
+async def _leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
     state, _ = new_token()
     url, held = await client.authorize_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
     return Redirect(location=url, cookies=(_state_cookie(cookie),))
 
 
-async def return_of(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
+async def _return(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
     return await in_thread(app.providers.attempts.end, provider, state or "", call.cookies.get(STATE_COOKIE, ""))
 
 
-def code_of(request: CallbackRequest) -> str:
+def _code(request: CallbackRequest) -> str:
     if not request.code:
         raise InvalidRequest(
             "The provider sent neither a code nor an error.",
@@ -106,7 +107,7 @@ def code_of(request: CallbackRequest) -> str:
     return request.code
 
 
-def back_to_log_in(
+def _back_to_log_in(
     app: App, attempt: Attempt, held: str, error: str, refused: Callable[[str], EngrainError] = not_signed_in
 ) -> Redirect:
     if error not in BACK_TO_LOG_IN:
@@ -115,7 +116,7 @@ def back_to_log_in(
     return Redirect(location=page, cookies=(_state_cookie(held),))
 
 
-def arrive(attempt: Attempt, held: str, signed: SignedIn, refresh: Cookie) -> Redirect:
+def _arrive(attempt: Attempt, held: str, signed: SignedIn, refresh: Cookie) -> Redirect:
     access = Cookie(name=ACCESS_COOKIE, value=signed.access_token, lifetime_s=signed.expires_in)
     return Redirect(location=attempt.goes_to, cookies=(access, refresh, _state_cookie(held)))
 
@@ -147,10 +148,10 @@ class OidcCallbackRequest(CallbackRequest):
 async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
     """Begin to sign in by an OpenID Connect provider: the browser goes there."""
     client = _client(app, request.provider)
-    goes_to = _destination(app, request)
+    attempt = _attempt(app, call, client, request)
     # Checked before the person signs in there for nothing.
     await in_thread(bound_organization, app.accounts, client.provider)
-    return await leave(app, call, client, Attempt(_name(client), goes_to, _callback_url(app, call, client)))
+    return await _leave(app, call, client, attempt)
 
 
 async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
@@ -166,11 +167,8 @@ async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
             remediation="Sign in again when the session ends, or ask the operator to set silent_refresh_enabled.",
         )
     session_id = require_session(call.caller)
-    goes_to = _destination(app, request)
-    attempt = Attempt(
-        _name(client), goes_to, _callback_url(app, call, client), session_id=session_id, user_id=call.caller.user_id
-    )
-    return await leave(app, call, client, attempt)
+    attempt = _attempt(app, call, client, request)
+    return await _leave(app, call, client, replace(attempt, session_id=session_id, user_id=call.caller.user_id))
 
 
 async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> Redirect:
@@ -180,24 +178,24 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     provider's organization, and has no refresh token. Whom the provider gives no role any more is no member any more.
     """
     client = _client(app, request.provider)
-    attempt, held = await return_of(app, call, _name(client), request.state)
+    attempt, held = await _return(app, call, _name(client), request.state)
     await client.require_sender(request.iss)
     if request.error:
-        return back_to_log_in(app, attempt, held, request.error)
+        return _back_to_log_in(app, attempt, held, request.error)
     try:
-        entered = await _admit(app, call, client, attempt, code_of(request))
+        entered = await _admit(app, call, client, attempt, _code(request))
     except (AuthenticationRequired, Forbidden) as error:
         await in_thread(_note_refusal, app, call, client.provider, error.word or error.code)
         raise
     if entered is None:
-        return back_to_log_in(app, attempt, held, "login_required")
+        return _back_to_log_in(app, attempt, held, "login_required")
     signed, before = entered
     identity = signed.identity
     if before != identity.role:
         change: MemberChange = "org_member_added" if before is None else "org_role_changed"
         await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
     await renew_account(app, identity.user.id)
-    return arrive(attempt, held, signed, Cookie(name=REFRESH_COOKIE, value="", lifetime_s=0))
+    return _arrive(attempt, held, signed, Cookie(name=REFRESH_COOKIE, value="", lifetime_s=0))
 
 
 async def _admit(
@@ -255,16 +253,13 @@ def _name(client: OidcClient) -> str:
     return f"oidc:{client.provider.name}"
 
 
-def _callback_url(app: App, call: Call, client: OidcClient) -> str:
-    base = app.settings.oidc.redirect_uri_base if app.settings.oidc else ""
-    return f"{(base or call.server()).rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
-
-
-def _destination(app: App, request: OidcRequest) -> str:
+def _attempt(app: App, call: Call, client: OidcClient, request: OidcRequest) -> Attempt:
     # Both are checked, so that an invalid one is refused even if unused.
     other = app.providers.destinations.checked(request.next, "query.next")
     wanted = app.providers.destinations.checked(request.redirect, "query.redirect")
-    return wanted if request.redirect else other
+    base = (app.settings.oidc and app.settings.oidc.redirect_uri_base) or call.server()
+    callback_url = f"{base.rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
+    return Attempt(_name(client), wanted if request.redirect else other, callback_url)
 
 
 def _entry(run: Run, path: str, *errors: int, rate: str | None = RATE) -> Operation:

@@ -16,7 +16,6 @@ from tools.people.account import Email, Identifier, TokensView
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.runtime.announcements import announce_member
 from tools.runtime.mail import Delivery, Letter
-from tools.runtime.threads import in_thread
 
 
 class InviteRequest(OrganizationRequest):
@@ -156,20 +155,16 @@ def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneV
     return DoneView()
 
 
-async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
+def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
     """Become a member of the organization that invited the caller's address, and move the session to it."""
-
-    def join() -> SignedIn:
-        session_id = require_session(call.caller)
-        invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
-        audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
-        app.ledger.invitations.accept(token_hash(request.token), call.caller.user_id, audit)
-        return app.accounts.switch(session_id, invitation.organization_id, origin=call.origin)
-
-    signed = await in_thread(join)
+    session_id = require_session(call.caller)
+    invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
+    audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
+    app.ledger.invitations.accept(token_hash(request.token), call.caller.user_id, audit)
+    signed = app.accounts.switch(session_id, invitation.organization_id, origin=call.origin)
     identity = signed.identity
-    await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
-    await app.events.renew_user(call.caller.user_id)
+    call.then(announce_member, app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
+    call.then(app.events.renew_user, call.caller.user_id)
     return _accepted_view(signed)
 
 

@@ -10,11 +10,11 @@ from auth.policy import principal_of
 from auth.rights import may_manage_project, require_may_give, require_project_manager
 from stores.errors import AuthenticationRequired, NotFound
 from stores.ledger import ProjectPermit
-from stores.records import Access, Identity, JsonObject, Member, ProjectMember, ProjectRole, Role
+from stores.records import Access, Identity, JsonObject, ProjectRole, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
-from tools.people.account import Identifier
+from tools.people.account import Identifier, UserBrief
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live
 from tools.runtime.announcements import (
@@ -24,17 +24,13 @@ from tools.runtime.announcements import (
     announce_member,
     announce_project_members,
 )
-from tools.runtime.threads import in_thread
 
 GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
 
 
-class PersonView(Result):
+class PersonView(UserBrief):
     """A user, as others in the organization see it."""
 
-    id: str
-    email: str
-    name: str
     avatar_url: str | None
     codehost_id: int | None
 
@@ -118,70 +114,56 @@ class ProjectMembersView(Result):
     can_manage: bool
 
 
-def _present(app: App, organization_id: str, user_id: str) -> Member:
-    member = app.ledger.people.member(organization_id, user_id)
-    if member is None:
-        raise NotFound(
-            "There is no such member.", remediation="List the members with GET /api/orgs/{slug}/members and use an id."
-        )
-    return member
-
-
 def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersView:
     """List the members of one of the caller's organizations, the oldest membership first."""
     organization, _ = membership(app, call.caller, request.org_slug)
     return MembersView(members=[MemberView.of(member) for member in app.ledger.people.members(organization.id)])
 
 
-async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
+def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
     """Make a user a member of an organization; admins may, and owners alone make another owner."""
-    return await _give_role(app, call, request, "org_member_added")
+    return _give_role(app, call, request, "org_member_added")
 
 
-async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
+def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
     """Change a member's role; owners alone touch the role of an owner, and the last owner stays one."""
-    return await _give_role(app, call, request, "org_role_changed")
+    return _give_role(app, call, request, "org_role_changed")
 
 
-async def _give_role(
+def _give_role(
     app: App, call: Call, request: AddMemberRequest | ChangeMemberRequest, change: MemberChange
 ) -> MemberView:
-    def write() -> tuple[str, Member]:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_may_give(role, request.role)
-        permit, people = permit_to_give(call, request, request.role), app.ledger.people
-        if change == "org_member_added":
-            audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
-            people.add_membership(request.user_id, organization.id, request.role, audit=audit, permit=permit)
-        else:
-            audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
-            people.set_member_role(organization.id, request.user_id, request.role, audit=audit, permit=permit)
-        return organization.id, _present(app, organization.id, request.user_id)
-
-    organization_id, member = await in_thread(write)
-    await announce_member(app, organization_id, request.user_id, change, request.role)
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_may_give(role, request.role)
+    permit, people = permit_to_give(call, request, request.role), app.ledger.people
+    if change == "org_member_added":
+        audit = audit_entry(call, "member.add", organization.id, request.user_id, {"role": request.role})
+        people.add_membership(request.user_id, organization.id, request.role, audit=audit, permit=permit)
+    else:
+        audit = audit_entry(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
+        people.set_member_role(organization.id, request.user_id, request.role, audit=audit, permit=permit)
+    call.then(announce_member, app, organization.id, request.user_id, change, request.role)
+    member = people.member(organization.id, request.user_id)
+    if member is None:
+        raise NotFound(
+            "There is no such member.", remediation="List the members with GET /api/orgs/{slug}/members and use an id."
+        )
     return MemberView.of(member)
 
 
-async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
+def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
     """End a membership: everybody may leave, admins remove others, owners alone an owner. The last owner stays.
 
     Project roles, teams, sessions and API keys of the member in this organization end at once.
     """
-
-    def write() -> tuple[str, Role]:
-        organization, role = membership(app, call.caller, request.org_slug)
-        leaves = request.user_id == call.caller.user_id
-        if not leaves:
-            require_may_give(role)
-        audit = audit_entry(call, "member.remove", organization.id, request.user_id)
-        permit = None if leaves else permit_to_give(call, request)
-        return organization.id, app.ledger.people.remove_member(
-            organization.id, request.user_id, audit=audit, permit=permit
-        )
-
-    organization_id, before = await in_thread(write)
-    await announce_member(app, organization_id, request.user_id, "org_member_removed", before)
+    organization, role = membership(app, call.caller, request.org_slug)
+    leaves = request.user_id == call.caller.user_id
+    if not leaves:
+        require_may_give(role)
+    audit = audit_entry(call, "member.remove", organization.id, request.user_id)
+    permit = None if leaves else permit_to_give(call, request)
+    before = app.ledger.people.remove_member(organization.id, request.user_id, audit=audit, permit=permit)
+    call.then(announce_member, app, organization.id, request.user_id, "org_member_removed", before)
     return DoneView()
 
 
@@ -205,55 +187,46 @@ def list_project_members(app: App, call: Call, request: ProjectRequest) -> Proje
     return ProjectMembersView(members=members, can_manage=may_manage_project(call.caller, request.project_id))
 
 
-async def add_project_member(app: App, call: Call, request: AddProjectMemberRequest) -> ProjectMemberView:
+def add_project_member(app: App, call: Call, request: AddProjectMemberRequest) -> ProjectMemberView:
     """Give a member of the organization a role in a project; its maintainers and owners may."""
-    return await _give_project_role(app, call, request, "project_member.add")
+    return _give_project_role(app, call, request, "project_member.add")
 
 
-async def change_project_member(app: App, call: Call, request: ChangeProjectMemberRequest) -> ProjectMemberView:
+def change_project_member(app: App, call: Call, request: ChangeProjectMemberRequest) -> ProjectMemberView:
     """Change a member's role in a project; its maintainers and owners may. Its creator stays its owner."""
-    return await _give_project_role(app, call, request, "project_member.role_change")
+    return _give_project_role(app, call, request, "project_member.role_change")
 
 
-async def _give_project_role(
+def _give_project_role(
     app: App, call: Call, request: AddProjectMemberRequest | ChangeProjectMemberRequest, action: str
 ) -> ProjectMemberView:
     organization_id, adds = call.caller.organization_id, action == "project_member.add"
-
-    def write() -> ProjectMember:
-        require_project_manager(call.caller, request.project_id)
-        require_live(request.project_id, app.ledger.records.entity(organization_id, request.project_id))
-        details: JsonObject = {"user_id": request.user_id, "role": request.role}
-        audit = audit_entry(call, action, organization_id, request.project_id, details)
-        which = (organization_id, request.project_id, request.user_id)
-        give = app.ledger.project_members.add if adds else app.ledger.project_members.set_role
-        give(*which, request.role, audit=audit, permit=_project_permit(call, request))
-        found = app.ledger.project_members.of_project(organization_id, request.project_id)
-        return next(member for member in found if member.user.id == request.user_id)
-
-    given = await in_thread(write)
-    await _announce(app, call, request, "project_member_added" if adds else "project_role_changed", given.role)
+    require_project_manager(call.caller, request.project_id)
+    require_live(request.project_id, app.ledger.records.entity(organization_id, request.project_id))
+    details: JsonObject = {"user_id": request.user_id, "role": request.role}
+    audit = audit_entry(call, action, organization_id, request.project_id, details)
+    which = (organization_id, request.project_id, request.user_id)
+    give = app.ledger.project_members.add if adds else app.ledger.project_members.set_role
+    give(*which, request.role, audit=audit, permit=_project_permit(call, request))
+    found = app.ledger.project_members.of_project(organization_id, request.project_id)
+    given = next(member for member in found if member.user.id == request.user_id)
+    _announce(app, call, request, "project_member_added" if adds else "project_role_changed", given.role)
     return ProjectMemberView.of(given)
 
 
-async def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -> DoneView:
+def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -> DoneView:
     """Take a member's role in a project away; its maintainers and owners may. Its creator stays its owner."""
-
-    def write() -> ProjectRole:
-        require_project_manager(call.caller, request.project_id)
-        which = (call.caller.organization_id, request.project_id, request.user_id)
-        audit = audit_entry(call, "project_member.remove", *which[:2], {"user_id": request.user_id})
-        return app.ledger.project_members.remove(*which, audit=audit, permit=_project_permit(call, request))
-
-    await _announce(app, call, request, "project_member_removed", await in_thread(write))
+    require_project_manager(call.caller, request.project_id)
+    which = (call.caller.organization_id, request.project_id, request.user_id)
+    audit = audit_entry(call, "project_member.remove", *which[:2], {"user_id": request.user_id})
+    role = app.ledger.project_members.remove(*which, audit=audit, permit=_project_permit(call, request))
+    _announce(app, call, request, "project_member_removed", role)
     return DoneView()
 
 
-async def _announce(
-    app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole
-) -> None:
+def _announce(app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole) -> None:
     news = ProjectNews(request.user_id, request.project_id, change, role)
-    await announce_project_members(app, call.caller.organization_id, [news])
+    call.then(announce_project_members, app, call.caller.organization_id, [news])
 
 
 _ORGANIZATION = "/api/orgs/{org_slug}/members"

@@ -17,7 +17,6 @@ from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route, move, mutation
 from tools.people.account import MeRequest, OrganizationView, TokensView
-from tools.runtime.threads import in_thread
 
 Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 OrganizationName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
@@ -132,27 +131,22 @@ def list_organizations(app: App, call: Call, _request: MeRequest) -> Organizatio
     return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
-async def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
+def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
     """Make an organization of which the caller is the owner, and move the session to it."""
+    session_id = require_session(call.caller)
+    name = request.name.strip()
+    if request.slug:
+        _require_unbound(app, call.caller, request.slug)
+    organization_id, now = str(uuid.uuid4()), app.clock()
+    audit = audit_entry(call, "organization.create", organization_id, organization_id)
 
-    def create() -> SignedIn:
-        session_id = require_session(call.caller)
-        name = request.name.strip()
-        if request.slug:
-            _require_unbound(app, call.caller, request.slug)
-        organization_id, now = str(uuid.uuid4()), app.clock()
-        audit = audit_entry(call, "organization.create", organization_id, organization_id)
+    def store(slug: str) -> None:
+        organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
+        app.ledger.people.create_organization(organization, call.caller.user_id, audit)
 
-        def store(slug: str) -> None:
-            organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
-            app.ledger.people.create_organization(organization, call.caller.user_id, audit)
-
-        store_under(request.slug, _slug_made_of(app, name), store)
-        return app.accounts.switch(session_id, organization_id, origin=call.origin)
-
-    signed = await in_thread(create)
-    await app.events.renew_user(call.caller.user_id)
-    return switched_view(signed)
+    store_under(request.slug, _slug_made_of(app, name), store)
+    call.then(app.events.renew_user, call.caller.user_id)
+    return switched_view(app.accounts.switch(session_id, organization_id, origin=call.origin))
 
 
 def slug_of(name: str, otherwise: str) -> str:
@@ -215,36 +209,27 @@ def update_organization(app: App, call: Call, request: UpdateOrganizationRequest
     return _membership_view(edited, role)
 
 
-async def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:
+def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:
     """Delete an organization with everything in it, at once for everybody; sessions in it end.
 
     A personal organization lasts as long as its user.
     """
-
-    def delete() -> str:
-        organization, role = membership(app, call.caller, request.org_slug)
-        require_owner(role, "Deleting it")
-        audit = audit_entry(call, "organization.delete", None, organization.id)
-        still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
-        app.ledger.people.delete_organization(organization.id, audit=audit, permit=still_owner)
-        return organization.id
-
-    await app.events.renew(await in_thread(delete))
+    organization, role = membership(app, call.caller, request.org_slug)
+    require_owner(role, "Deleting it")
+    audit = audit_entry(call, "organization.delete", None, organization.id)
+    still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
+    app.ledger.people.delete_organization(organization.id, audit=audit, permit=still_owner)
+    call.then(app.events.renew, organization.id)
     return Nothing()
 
 
-async def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
+def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
     """Move the session to another of the caller's organizations; the tokens before hold no more."""
-
-    def switch() -> SignedIn:
-        organization, _ = membership(app, call.caller, request.org_slug)
-        session_id = require_session(call.caller)
-        audit = audit_entry(call, "session.switch", organization.id, session_id)
-        return app.accounts.switch(session_id, organization.id, audit, call.origin)
-
-    signed = await in_thread(switch)
-    await app.events.renew_user(call.caller.user_id)
-    return switched_view(signed)
+    organization, _ = membership(app, call.caller, request.org_slug)
+    session_id = require_session(call.caller)
+    audit = audit_entry(call, "session.switch", organization.id, session_id)
+    call.then(app.events.renew_user, call.caller.user_id)
+    return switched_view(app.accounts.switch(session_id, organization.id, audit, call.origin))
 
 
 OPERATIONS = (

@@ -1,6 +1,5 @@
 """Sessions, the password and its reset, and the list of sign-in providers."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated
 
@@ -23,7 +22,7 @@ from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.people.account import Email, Identifier, MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.announcements import renew_account
 from tools.runtime.mail import Letter
-from tools.runtime.threads import in_thread, in_turn
+from tools.runtime.threads import in_turn
 
 
 class LogOutRequest(Request):
@@ -87,10 +86,10 @@ class ProvidersView(Result):
     providers: list[ProviderView]
 
 
-async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
+def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
-    for user_id in await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token, call.origin):
-        await app.events.renew_user(user_id)
+    for user_id in end_sessions(app.accounts, call.principal, request.refresh_token, call.origin):
+        call.then(app.events.renew_user, user_id)
     return Nothing()
 
 
@@ -118,16 +117,12 @@ def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
     return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
 
 
-async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
+def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
     """End one of the caller's sign-ins at once."""
-
-    def end() -> bool:
-        require_session(call.caller)
-        return end_one(app.accounts, request.session_id, call.caller.user_id, call.origin)
-
-    if not await in_thread(end):
+    require_session(call.caller)
+    if not end_one(app.accounts, request.session_id, call.caller.user_id, call.origin):
         raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
-    await app.events.renew_user(call.caller.user_id)
+    call.then(app.events.renew_user, call.caller.user_id)
     return DoneView()
 
 
@@ -223,8 +218,8 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
                 remediation="Ask for a new password reset and use the newest mail.",
             )
         password_hash = app.accounts.passwords.hash(request.new_password)
-        audit = audit_entry(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
-        return app.ledger.people.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
+        audit = call.origin.draft("user.password_reset", app.accounts.home_of(user.id), user.id, user.id)
+        return app.ledger.people.reset_password(stored, password_hash, audit)
 
     user = await in_turn(app.password_turns, reset)
     await renew_account(app, user.id)

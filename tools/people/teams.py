@@ -23,7 +23,6 @@ from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
 from tools.records.projects import require_live
 from tools.runtime.announcements import ProjectNews, announce_project_members
-from tools.runtime.threads import in_thread
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 TeamText = Annotated[str, StringConstraints(max_length=2000)]
@@ -174,12 +173,12 @@ def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
     return _view(call.caller, edited)
 
 
-async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
+def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     """Delete a team; the roles in projects that its members had through it end at once. Admins may.
 
     Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
     """
-    await _change(app, call, request, "team.delete", app.ledger.teams.delete)
+    _change(app, call, request, "team.delete", app.ledger.teams.delete)
     return Nothing()
 
 
@@ -190,19 +189,19 @@ def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembers
     return TeamMembersView(members=[TeamMemberView.of(member, org_role=member.role) for member in found])
 
 
-async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
+def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
     """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
-    await _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
-    members = await in_thread(app.ledger.teams.members, call.caller.organization_id, request.team_id)
+    _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
+    members = app.ledger.teams.members(call.caller.organization_id, request.team_id)
     member = next((each for each in members if each.user.id == request.user_id), None)
     if member is None:
         raise NotFound("The user is not in the team any more.")
     return TeamMemberView.of(member, org_role=member.role)
 
 
-async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
+def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
     """Take a user out of a team; what the team gave it ends at once. Admins may."""
-    await _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
+    _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
     return DoneView()
 
 
@@ -214,48 +213,44 @@ def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjec
     return TeamProjectsView(projects=[TeamProjectView(project_id=each, role=found[each]) for each in readable])
 
 
-async def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
+def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
     """Give everybody in a team a role in a project, in place of the one that the team gave before. Admins may."""
     put = app.ledger.teams.put_project
-    await _change(app, call, request, "team_project.give", put, request.project_id, request.role)
+    _change(app, call, request, "team_project.give", put, request.project_id, request.role)
     return TeamProjectView(project_id=request.project_id, role=request.role)
 
 
-async def remove_team_project(app: App, call: Call, request: TeamProjectRequest) -> DoneView:
+def remove_team_project(app: App, call: Call, request: TeamProjectRequest) -> DoneView:
     """Take a team's role in a project away from everybody in it, at once. Admins may."""
-    await _change(app, call, request, "team_project.remove", app.ledger.teams.remove_project, request.project_id)
+    _change(app, call, request, "team_project.remove", app.ledger.teams.remove_project, request.project_id)
     return DoneView()
 
 
-async def _change(
-    app: App, call: Call, request: TeamRequest, action: str, write: Callable[..., object], *given: str
-) -> None:
-    def run() -> list[ProjectNews]:
-        require_session(call.caller)
-        team = present_team(app, call.caller, request.team_id)
-        which = (team.organization_id, team.id)
-        users = [member.user.id for member in app.ledger.teams.members(*which)]
-        projects, details = set(app.ledger.teams.projects(*which)), JsonObject(slug=team.slug)
-        if isinstance(request, TeamMemberRequest):
-            users, details = [request.user_id], {"user_id": request.user_id}
-        if isinstance(request, TeamProjectRequest):
-            projects, details = {request.project_id}, {"project_id": request.project_id}
-        if isinstance(request, GiveTeamProjectRequest):
-            require_live(request.project_id, app.ledger.records.entity(team.organization_id, request.project_id))
-            details["to"] = request.role
-        granted = app.ledger.project_members.granted
-        before = granted(team.organization_id, users, projects)
-        write(*which, *given, audit=audit_entry(call, action, *which, details), permit=_permit(call))
-        after = granted(team.organization_id, users, projects)
-        news = [
-            ProjectNews(*whose, "project_role_changed" if whose in before else "project_member_added", role)
-            for whose, role in after.items()
-            if before.get(whose) != role
-        ]
-        lost = [each for each in before.items() if each[0] not in after]
-        return news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
-
-    await announce_project_members(app, call.caller.organization_id, await in_thread(run))
+def _change(app: App, call: Call, request: TeamRequest, action: str, write: Callable[..., object], *given: str) -> None:
+    require_session(call.caller)
+    team = present_team(app, call.caller, request.team_id)
+    which = (team.organization_id, team.id)
+    users = [member.user.id for member in app.ledger.teams.members(*which)]
+    projects, details = set(app.ledger.teams.projects(*which)), JsonObject(slug=team.slug)
+    if isinstance(request, TeamMemberRequest):
+        users, details = [request.user_id], {"user_id": request.user_id}
+    if isinstance(request, TeamProjectRequest):
+        projects, details = {request.project_id}, {"project_id": request.project_id}
+    if isinstance(request, GiveTeamProjectRequest):
+        require_live(request.project_id, app.ledger.records.entity(team.organization_id, request.project_id))
+        details["to"] = request.role
+    granted = app.ledger.project_members.granted
+    before = granted(team.organization_id, users, projects)
+    write(*which, *given, audit=audit_entry(call, action, *which, details), permit=_permit(call))
+    after = granted(team.organization_id, users, projects)
+    news = [
+        ProjectNews(*whose, "project_role_changed" if whose in before else "project_member_added", role)
+        for whose, role in after.items()
+        if before.get(whose) != role
+    ]
+    lost = [each for each in before.items() if each[0] not in after]
+    news += [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
+    call.then(announce_project_members, app, call.caller.organization_id, news)
 
 
 _PATH = "/api/teams"

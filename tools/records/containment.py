@@ -1,22 +1,31 @@
-"""Relations stated by metadata fields: project, epic, parent task and dependencies.
+"""Metadata fields that state relations: project, epic, parent task and dependencies.
 
-Changing the field ends the relation that it stated; nothing else can end that one.
+Changing the field ends the relation that it stated; nothing else can end that one. Ids in it that the reader may not
+know are left out.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from json import dumps
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import InvalidRequest, ValidationFailed
-from stores.ledger import Transaction
+from stores.ledger import Brief, Transaction
 from stores.records import Entity, JsonObject, Relation
+from tools.app import App
+from tools.frame.json_values import texts_in
 from tools.records.linking import Link, record
 
 DEPENDENCIES_LIMIT = 100
+HIDEABLE = frozenset({"epic_id", "parent_task_id", "task_id", "depends_on"})
+"""Without `project_id`: records that outlive their project are found by it."""
+
+Shown = TypeVar("Shown", Entity, Brief)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,3 +143,35 @@ def _check(field: Field, value: JsonValue) -> None:
         remediation=f"Send {expected}, or null for none.",
         details={"field": f"body.{field.path}", "expected": f"{expected}, or null"},
     )
+
+
+def without_hidden(
+    app: App, caller: Principal, entities: Iterable[Shown], *, as_of: datetime | None = None
+) -> list[Shown]:
+    """Remove metadata ids that name records the caller may not read, now or at `as_of`.
+
+    Ids of deleted records stay. Blocks.
+    """
+    found = list(entities)
+    values = (value for entity in found for key in HIDEABLE if (value := entity.metadata.get(key)) is not None)
+    named = {each for value in values for each in texts_in(value if isinstance(value, list) else [value])}
+    if not named:
+        return found
+    there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible)
+    hidden = {each for each, standing in there.items() if not may_read(caller, standing.visibility)}
+    if as_of is not None:
+        then = app.ledger.records.entities_at(caller.organization_id, named, as_of)
+        hidden |= {each for each, entity in then.items() if not may_read(caller, entity.visibility)}
+    return [_without(entity, hidden) for entity in found] if hidden else found
+
+
+def _without(entity: Shown, hidden: set[str]) -> Shown:
+    shown: JsonObject = {}
+    for key, value in entity.metadata.items():
+        if key in HIDEABLE and isinstance(value, list):
+            shown[key] = [each for each in value if not (isinstance(each, str) and each in hidden)]
+        elif not (key in HIDEABLE and isinstance(value, str) and value in hidden):
+            shown[key] = value
+    if shown == entity.metadata:
+        return entity
+    return entity._replace(metadata=shown) if isinstance(entity, Brief) else replace(entity, metadata=shown)

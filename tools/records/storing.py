@@ -104,6 +104,15 @@ async def until_visible(app: App, caller: Principal, sequence: int, ids: Sequenc
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 
+def wait_until_visible(app: App, call: Call, sequence: int, ids: Sequence[str] = ()) -> None:
+    """Let the answer wait as `until_visible` does, and tell the result as its `background_jobs`."""
+
+    async def wait() -> dict[str, BackgroundJobs]:
+        return {"background_jobs": await until_visible(app, call.caller, sequence, ids)}
+
+    call.then(wait)
+
+
 def draft_of(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> EntityDraft:
     """Draft an entity in the scope and project that its metadata names, if the caller may write there."""
     metadata = without_stamped(fields.metadata or {})

@@ -113,7 +113,8 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
         key = place.key if request.persist else memory_key(place.key)
         readers = await in_thread(readable_by, app, call.caller, key)
     if request.cited_ids:
-        usage = (await in_thread(cited, app, call, request.cited_ids, surface="reflect")).model_dump(mode="json")
+        said_helpful = CiteRequest(cited_ids=request.cited_ids, surface="reflect")
+        usage = (await in_thread(cited, app, call, said_helpful)).model_dump(mode="json")
     if stored.memory_ids or stored.entities:
         receipt = capture_receipt(app, call, stored.memory_ids, [entity.id for entity in stored.entities])
     candidates = [candidate(made, number, each.known, stored) for number, each in enumerate(made.compared)]

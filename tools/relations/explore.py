@@ -15,9 +15,9 @@ from tools.app import App
 from tools.entities.entities import visible_id
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
+from tools.records.containment import without_hidden
 from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.records.entity_types import EntityType
-from tools.records.references import without_hidden
 from tools.relations.relations import RelationName
 
 WALK_LIMIT = 1000

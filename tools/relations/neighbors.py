@@ -6,7 +6,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from stores.errors import NotFound
 from stores.graph import NeighbourQuery, Walk
@@ -74,12 +73,9 @@ class Expanded(Result):
 def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
     """Show the graph neighbours of entities, with relationship and direction."""
     caller = call.caller
-    seeds = app.ledger.records.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
-    known = [
-        id_
-        for id_ in dict.fromkeys(request.entity_ids)
-        if id_ in seeds and (may_read(caller, seeds[id_].visibility) or may_read_memory(caller, seeds[id_].visibility))
-    ]
+    there, readable = app.ledger.records.entities(caller.organization_id, request.entity_ids), caller.readable
+    seeds = {id_: seed for id_, seed in there.items() if seed.visibility in readable}
+    known = [id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
     # A memory has the neighbours of the entity made of it.

@@ -1,4 +1,4 @@
-"""Adding and listing relations, with their models."""
+"""Adding, listing and ending relations, with their models."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +10,8 @@ from pydantic_core import PydanticCustomError
 
 from auth.policy import may_read, require_writable
 from auth.principal import Principal
-from stores.errors import InvalidRequest, ValidationFailed
-from stores.ledger import NamedRelation, Recorded, RelationQuery
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import ENDED, SUPERSEDES, WITHDRAWN, NamedRelation, Recorded, RelationQuery, Transaction
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.entities.entities import visible_id, with_entities
@@ -21,10 +21,9 @@ from tools.frame.operation import SYNCED, Call, Filters, Operation, Request, Res
 from tools.records.containment import refuse_stated
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
-from tools.records.linking import BY_HAND, Link, fact_of, record, require_target
+from tools.records.linking import BY_HAND, Link, fact_of, may_end_facts, record, refuse_cycles, require_target
 from tools.records.receipts import receipt_for
-from tools.records.storing import until_visible
-from tools.runtime.threads import in_thread
+from tools.records.storing import wait_until_visible
 
 BULK_LIMIT = 1000
 FACT_LIMIT = 2_000
@@ -114,14 +113,14 @@ class AddRelationRequest(RelationFields):
     sync: bool = Field(True, description=SYNC)
 
 
-async def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationWritten:
+def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationWritten:
     """Record that one entity is related to another: a fact, with the time since when it is true.
 
     Of BELONGS_TO, PART_OF and CHILD_OF an entity has one at a time to each type of target: a new one ends the one
     before, and one with an earlier `valid_at` ends where the known one begins. SUPERSEDES takes its target out of
     search. What is known already is not stored twice.
     """
-    (one,), ends, sequence = await in_thread(_write, app, call, [request])
+    (one,), ends = _write(app, call, [request], sync=request.sync)
     named = NamedRelation(one.relation, ends[one.relation.source_id].name, ends[one.relation.target_id].name)
     return fact_view(
         RelationWritten,
@@ -129,8 +128,7 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
         app.clock(),
         is_new=one.is_new,
         ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
-        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
-        mutation_receipt=receipt(app, call, [one.relation]),
+        mutation_receipt=_receipt(app, call, [one.relation]),
     )
 
 
@@ -153,15 +151,14 @@ class BulkRecorded(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
+def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
     """Record up to 1000 facts in one transaction: all of them or none."""
-    recorded, _, sequence = await in_thread(_write, app, call, request.relations)
+    recorded, _ = _write(app, call, request.relations, sync=request.sync)
     return BulkRecorded(
         relation_ids=[each.relation.id for each in recorded],
         total=len(recorded),
         new=sum(each.is_new for each in recorded),
-        background_jobs=await until_visible(app, call.caller, sequence) if request.sync else None,
-        mutation_receipt=receipt(app, call, [each.relation for each in recorded]),
+        mutation_receipt=_receipt(app, call, [each.relation for each in recorded]),
     )
 
 
@@ -206,7 +203,9 @@ def list_relations(app: App, call: Call, request: ListRelationsRequest) -> Relat
     return RelationPage.of(request, relations=shown, total=total, has_more=len(found) > request.limit)
 
 
-def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> tuple[list[Recorded], Mapping[str, Entity], int]:
+def _write(
+    app: App, call: Call, facts: Sequence[RelationFields], *, sync: bool
+) -> tuple[list[Recorded], Mapping[str, Entity]]:
     caller, now = call.caller, app.clock()
     ids = with_entities(app, caller, (end for fields in facts for end in (fields.source_id, fields.target_id)))
     facts = [
@@ -226,7 +225,9 @@ def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> tuple[list[
         for each in recorded:
             for ended in each.ended:
                 refuse_stated(ends[ended.source_id], ended)
-    return recorded, ends, tx.sequence
+    if sync:
+        wait_until_visible(app, call, tx.sequence)
+    return recorded, ends
 
 
 def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity], place: str, now: datetime) -> Link:
@@ -252,7 +253,80 @@ def _link(caller: Principal, fields: RelationFields, ends: Mapping[str, Entity],
     return Link(source, fields.name, fields.target_id, where, (), said, fields.fact, valid_at, invalid_at)
 
 
-def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
+class EndRelationRequest(Request):
+    """A fact that is not true any more."""
+
+    relation_id: EntityId = Field(description="The relation's id.")
+    invalid_at: Date | None = Field(
+        None,
+        description="Until when it was true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now. "
+        "The moment at which it began says that it was never true.",
+    )
+    withdraw: bool = Field(False, description="Take back an announced end that has not come; without `invalid_at`.")
+    reason: Fact | None = Field(None, description="Why; kept in its provenance.")
+    sync: bool = Field(True, description=SYNC)
+
+
+def end_relation(app: App, call: Call, request: EndRelationRequest) -> RelationWritten:
+    """End a fact: it is kept, with its end, for questions about the past.
+
+    A fact that was ended before is answered as it is. An end that lies ahead is announced; it can be changed, or taken
+    back with `withdraw`, until it comes.
+    """
+    caller = call.caller
+    invalid_at = optional_moment(request.invalid_at, now=app.clock(), field="invalid_at")
+    if request.withdraw and invalid_at is not None:
+        raise ValidationFailed(
+            "withdraw takes an end back, and invalid_at announces one.",
+            remediation="Send one of them.",
+            details={"field": "body.invalid_at", "expected": "nothing together with withdraw"},
+        )
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        before, source, target = _present(tx, caller, request.relation_id)
+        tx.show_in_answer([source.id, target.id])
+        require_writable(caller, source)
+        if before.name == SUPERSEDES and source.memory_scope != "private":
+            require_writable(caller, target)
+        if not tx.relations.has_ended(before):
+            refuse_stated(source, before)
+            if invalid_at is not None and invalid_at < before.valid_at:
+                raise ValidationFailed(
+                    f"invalid_at lies before the beginning of the fact, {before.valid_at.isoformat()}.",
+                    remediation="Send that moment itself to say that the fact was never true.",
+                    details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
+                )
+        may_end = may_end_facts(tx, caller)
+        why: JsonObject = {**without_none({"by": caller.user_id, "reason": request.reason})}
+        if request.withdraw:
+            relation = tx.relations.withdraw_end(before.id, may_end=may_end, why={WITHDRAWN: why})
+        else:
+            end: JsonObject = {ENDED: why}
+            relation = tx.relations.end_relation(before.id, invalid_at=invalid_at, may_end=may_end, why=end)
+        until = relation.invalid_at
+        if before.invalid_at is not None and (until is None or until > before.invalid_at):
+            refuse_cycles(tx, caller, [(source, relation.name, target.id)])
+    if request.sync:
+        wait_until_visible(app, call, tx.sequence)
+    return fact_view(
+        RelationWritten,
+        NamedRelation(relation, source.name, target.name),
+        app.clock(),
+        is_new=False,
+        ended=[] if request.withdraw else [relation.id],
+        mutation_receipt=_receipt(app, call, [relation]),
+    )
+
+
+def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Relation, Entity, Entity]:
+    relation = tx.relations.relation(relation_id)
+    if relation is not None and may_read(caller, relation.visibility):
+        source, target = tx.records.entity(relation.source_id), tx.records.entity(relation.target_id)
+        if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
+            return relation, source, target
+    raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
+
+
+def _receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
     return receipt_for(app, call, [f"relation:{each.id}" for each in relations])
 
 
@@ -271,5 +345,10 @@ OPERATIONS = (
         list_relations,
         route=Route("GET", "/api/relations", tag="relations", errors=(404,)),
         tool=Tool("List facts", read_only=True, toolset="facts"),
+    ),
+    writing(
+        end_relation,
+        Route("POST", "/api/relations/{relation_id}/invalidate", query=SYNCED, tag="relations", errors=REFUSALS),
+        tool=Tool("End a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
     ),
 )

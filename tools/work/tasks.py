@@ -1,13 +1,13 @@
 """Tasks and epics: creating tasks, changing both, and their moves: start, block, review, complete, archive."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, StringConstraints
 
 from auth.policy import may_reach
 from auth.principal import Principal
 from stores.language.wording import comparable
-from stores.ledger import Cited, EntityQuery, Transaction
+from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
 from tools.frame.json_values import texts_in, without_none
@@ -23,14 +23,13 @@ from tools.records.entity_models import (
     Labels,
     Name,
 )
+from tools.records.receipts import receipt
 from tools.records.storing import store, until_visible
 from tools.records.workflow import joined
-from tools.runtime.threads import in_thread
 from tools.search.exposure import announce, count, session_of
 from tools.work.work_changes import (
     MOST_HOURS,
     REFUSALS,
-    Done,
     EpicDone,
     Ids,
     OnEpic,
@@ -38,13 +37,8 @@ from tools.work.work_changes import (
     Priority,
     Reason,
     TaskDone,
-    WorkChange,
-    answer,
-    apply_change,
-    change_work,
     changes_of,
-    cite,
-    learn,
+    changing,
     move,
     naming_fields_of,
     nonblank,
@@ -76,7 +70,7 @@ class CreateTaskRequest(Request):
     depends_on: Ids | None = Field(None, description="Ids of tasks that come first.")
 
 
-async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskDone:
+def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskDone:
     """Create a task in a project. It is durable when this answers."""
     given: JsonObject = {name: getattr(request, name) for name in ("project_id", *IN_METADATA)}
     given["depends_on"] = list(dict.fromkeys(request.depends_on or ())) or None
@@ -88,10 +82,15 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
         metadata=without_none(given),
     )
     with naming_fields_of(request):
-        (task,), sequence = await in_thread(store, app, call, [fields], sync=False, deferred=False)
-    done = Done(task, [], sequence)
-    data: JsonObject = {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
-    return TaskDone(**answer(app, call, ("create", "Task created"), done, **data))
+        (task,), _ = store(app, call, [fields], sync=False, deferred=False)
+    shown = without_none({"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")})
+    return TaskDone(
+        action="create",
+        message="Task created",
+        data={"status": task.metadata.get("status"), "revision": task.revision, **shown},
+        mutation_receipt=receipt(app, call, [task]),
+        task_id=task.id,
+    )
 
 
 class UpdateTaskRequest(OnTask):
@@ -113,32 +112,27 @@ class UpdateTaskRequest(OnTask):
     sync: bool = Field(False, description="Wait until every healthy index shows the change, at most 20 s.")
 
 
-async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
+def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
     A change of status has the side effects of that move's own route, except that it assigns nobody.
     """
-    with naming_fields_of(request):
-        deed = WorkChange("update_task", "", request, lambda task: _changes(request, task))
-        done = await in_thread(apply_change, app, call, deed)
-    if not request.sync:
-        return TaskDone(**answer(app, call, ("update_task", "Update queued"), done))
-    jobs = await until_visible(app, call.caller, done.sequence, [done.entity.id])
-    pending: JsonValue = [*jobs.pending_indexes] or None
-    return TaskDone(**answer(app, call, ("update_task", "Task updated"), done, pending_indexes=pending))
+    with naming_fields_of(request), changing(app, call, request, "update_task") as work:
+        more: JsonObject = {}
+        if request.add_depends_on or request.remove_depends_on:
+            gone = request.remove_depends_on or []
+            left = [each for each in work.listed("depends_on") if each not in gone]
+            more = {"depends_on": joined(left, request.add_depends_on or [])}
+        work.apply(**changes_of(request, IN_METADATA, more))
+    done = work.done(TaskDone, app, "Task updated" if request.sync else "Update queued")
 
+    async def wait() -> dict[str, JsonObject]:
+        jobs = await until_visible(app, call.caller, work.tx.sequence, [work.entity.id])
+        return {"data": {**done.data, "pending_indexes": [*jobs.pending_indexes]}} if jobs.pending_indexes else {}
 
-def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
-    if not (request.add_depends_on or request.remove_depends_on):
-        return changes_of(request, IN_METADATA)
-    known = task.metadata.get("depends_on")
-    gone = request.remove_depends_on or []
-    left = [each for each in known if each not in gone] if isinstance(known, list) else []
-    return changes_of(request, IN_METADATA, {"depends_on": joined(left, request.add_depends_on or [])})
-
-
-def _to(status: str, **more: JsonValue) -> dict[str, Any]:
-    return {"metadata": without_none({"status": status, **more})}
+    if request.sync:
+        call.then(wait)
+    return done
 
 
 class StartTaskRequest(OnTask):
@@ -150,12 +144,9 @@ class StartTaskRequest(OnTask):
 def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
     """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
     assignee = request.assignee or call.caller.user.name.strip() or call.caller.user.email
-
-    def plan(task: Entity) -> dict[str, Any]:
-        return _to("doing", assignees=[*texts_in(task.metadata.get("assignees")), assignee])
-
-    shown = ("branch_name", "assignees", "started_at")
-    return change_work(TaskDone, app, call, WorkChange("start_task", "Task started", request, plan, shown))
+    with changing(app, call, request, "start_task") as work:
+        work.move("doing", assignees=[*texts_in(work.listed("assignees")), assignee])
+    return work.done(TaskDone, app, "Task started", "branch_name", "assignees", "started_at")
 
 
 class BlockTaskRequest(OnTask):
@@ -166,13 +157,9 @@ class BlockTaskRequest(OnTask):
 
 def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
     """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
-
-    def plan(task: Entity) -> dict[str, Any]:
-        known = task.metadata.get("blockers_encountered")
-        return _to("blocked", blockers_encountered=[*(known if isinstance(known, list) else ()), request.reason])
-
-    deed = WorkChange("block_task", "Task blocked", request, plan)
-    return change_work(TaskDone, app, call, deed, reason=request.reason)
+    with changing(app, call, request, "block_task") as work:
+        work.move("blocked", blockers_encountered=[*work.listed("blockers_encountered"), request.reason])
+    return work.done(TaskDone, app, "Task blocked", reason=request.reason)
 
 
 class UnblockTaskRequest(OnTask):
@@ -181,8 +168,9 @@ class UnblockTaskRequest(OnTask):
 
 def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
     """Say that a task can go on: it is `doing` again."""
-    deed = WorkChange("unblock_task", "Task unblocked", request, lambda _: _to("doing"))
-    return change_work(TaskDone, app, call, deed)
+    with changing(app, call, request, "unblock_task") as work:
+        work.move("doing")
+    return work.done(TaskDone, app, "Task unblocked")
 
 
 class SubmitReviewRequest(OnTask):
@@ -196,14 +184,10 @@ class SubmitReviewRequest(OnTask):
 
 def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
     """Hand a task's work over for review."""
-
-    def plan(task: Entity) -> dict[str, Any]:
-        commits = joined(task.metadata.get("commit_shas"), request.commit_shas or ())
-        return _to("review", pr_url=request.pr_url, commit_shas=commits or None)
-
-    shown = ("pr_url", "commit_shas", "reviewed_at")
-    deed = WorkChange("submit_review", "Task submitted for review", request, plan, shown)
-    return change_work(TaskDone, app, call, deed)
+    with changing(app, call, request, "submit_review") as work:
+        commits = joined(work.listed("commit_shas"), request.commit_shas or ())
+        work.move("review", pr_url=request.pr_url, commit_shas=commits or None)
+    return work.done(TaskDone, app, "Task submitted for review", "pr_url", "commit_shas", "reviewed_at")
 
 
 class CompleteTaskRequest(OnTask):
@@ -220,24 +204,16 @@ class CompleteTaskRequest(OnTask):
 
 def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
     """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
-    learnings = nonblank(request.learnings)
-    session_key = session_of(app, call)
-    counted: list[Cited] = []
-
-    def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
-        cited = [each for each in request.cited_ids or () if each != task.id]
-        cite(tx, caller, task, cited)
-        if cited:
-            counted.append(count(tx, call, cited, "task", session_key))
-        return learn(tx, caller, before, task) if learnings else []
-
-    changes = _to("done", actual_hours=request.actual_hours, learnings=learnings)
-    shown = ("completed_at", "actual_hours", "learnings")
-    deed = WorkChange("complete_task", "Task completed", request, lambda _: changes, shown, beside)
-    done = change_work(TaskDone, app, call, deed)
-    for found in counted:
-        announce(app, call, found, "task", session_key)
-    return done
+    learnings, session_key = nonblank(request.learnings), session_of(app, call)
+    cited = [each for each in request.cited_ids or () if each != request.task_id]
+    with changing(app, call, request, "complete_task") as work:
+        work.move("done", actual_hours=request.actual_hours, learnings=learnings)
+        work.cite(cited)
+        counted = count(work.tx, call, cited, "task", session_key) if cited else None
+        work.learn(learnings)
+    if counted is not None:
+        announce(app, call, counted, "task", session_key)
+    return work.done(TaskDone, app, "Task completed", "completed_at", "actual_hours", "learnings")
 
 
 class ArchiveTaskRequest(OnTask):
@@ -248,9 +224,9 @@ class ArchiveTaskRequest(OnTask):
 
 def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
-    changes = _to("archived", archive_reason=request.reason)
-    deed = WorkChange("archive_task", "Task archived", request, lambda _: changes)
-    return change_work(TaskDone, app, call, deed, reason=request.reason)
+    with changing(app, call, request, "archive_task") as work:
+        work.move("archived", archive_reason=request.reason)
+    return work.done(TaskDone, app, "Task archived", reason=request.reason)
 
 
 class UpdateEpicRequest(OnEpic):
@@ -268,10 +244,9 @@ class UpdateEpicRequest(OnEpic):
 
 def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
     """Change the given fields of an epic. Its status holds until one of its tasks moves."""
-    deed = WorkChange(
-        "update_epic", "Epic updated", request, lambda _: changes_of(request, ("status", "priority", "assignees"))
-    )
-    return change_work(EpicDone, app, call, deed)
+    with changing(app, call, request, "update_epic") as work:
+        work.apply(**changes_of(request, ("status", "priority", "assignees")))
+    return work.done(EpicDone, app, "Epic updated")
 
 
 class StartEpicRequest(OnEpic):
@@ -280,8 +255,9 @@ class StartEpicRequest(OnEpic):
 
 def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
-    deed = WorkChange("start_epic", "Epic started", request, lambda _: _to("in_progress"), ("started_at",))
-    return change_work(EpicDone, app, call, deed)
+    with changing(app, call, request, "start_epic") as work:
+        work.move("in_progress")
+    return work.done(EpicDone, app, "Epic started", "started_at")
 
 
 class CompleteEpicRequest(OnEpic):
@@ -295,10 +271,10 @@ class CompleteEpicRequest(OnEpic):
 def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
-    changes, beside = _to("completed", learnings=learnings), learn if learnings else None
-    shown = ("completed_at", "learnings")
-    deed = WorkChange("complete_epic", "Epic completed", request, lambda _: changes, shown, beside, MAINTAINER)
-    return change_work(EpicDone, app, call, deed)
+    with changing(app, call, request, "complete_epic", MAINTAINER) as work:
+        work.move("completed", learnings=learnings)
+        work.learn(learnings)
+    return work.done(EpicDone, app, "Epic completed", "completed_at", "learnings")
 
 
 class ArchiveEpicRequest(OnEpic):
@@ -309,9 +285,9 @@ class ArchiveEpicRequest(OnEpic):
 
 def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
-    changes = _to("archived", archive_reason=request.reason)
-    deed = WorkChange("archive_epic", "Epic archived", request, lambda _: changes, least=MAINTAINER)
-    return change_work(EpicDone, app, call, deed, reason=request.reason)
+    with changing(app, call, request, "archive_epic", MAINTAINER) as work:
+        work.move("archived", archive_reason=request.reason)
+    return work.done(EpicDone, app, "Epic archived", reason=request.reason)
 
 
 DOING_LIMIT = 200

@@ -1,9 +1,9 @@
 """Changes of tasks and epics: one transaction each, with its checks and side effects."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -27,8 +27,6 @@ Ids = Annotated[list[EntityId], Field(max_length=100)]
 Said = Annotated[str, StringConstraints(min_length=1, max_length=CONTENT_LIMIT, pattern=r"\S")]
 Reason = Annotated[str, StringConstraints(min_length=1, max_length=5000, pattern=r"\S")]
 Revision = Annotated[int, Field(ge=1)]
-Plan = Callable[[Entity], dict[str, Any]]
-Beside = Callable[[Transaction, Principal, Entity, Entity], list[Entity]]
 
 REFUSALS = frozenset({400, 404, 409})
 MOST_HOURS = 1_000_000
@@ -81,39 +79,76 @@ class EpicDone(WorkDone):
 W = TypeVar("W", TaskDone, EpicDone)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WorkChange:
+    """A change of a task or epic in an open transaction."""
+
+    call: Call
+    tx: Transaction
     action: str
-    message: str
-    request: OnTask | OnEpic
-    plan: Plan
-    shown: Sequence[str] = ()
-    """Fields of its metadata that the answer tells."""
-    beside: Beside | None = None
-    least: ProjectRole = "project_contributor"
-
-
-class Done(NamedTuple):
-    """The changed entity, its side effects, and the feed position."""
-
+    expected_revision: int | None
     entity: Entity
-    followed: list[Entity]
-    sequence: int
+    followed: list[Entity] = field(default_factory=list)
+    """Epics whose status follows, and the episode of what was learned."""
 
+    def listed(self, key: str) -> list[JsonValue]:
+        value = self.entity.metadata.get(key)
+        return value if isinstance(value, list) else []
 
-def apply_change(app: App, call: Call, deed: WorkChange) -> Done:
-    """Apply a change in one transaction. Blocks."""
-    request, caller = deed.request, call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        kind, entity_id = ("task", request.task_id) if isinstance(request, OnTask) else ("epic", request.epic_id)
-        found = present(caller, tx.records.entity(entity_id), entity_id, kind)
-        require_work(caller, found, deed.least)
-        change = UpdateEntityRequest(
-            entity_id=found.id, expected_revision=request.expected_revision, **deed.plan(found)
+    def apply(self, **fields: Any) -> None:
+        request = UpdateEntityRequest(entity_id=self.entity.id, expected_revision=self.expected_revision, **fields)
+        self.entity, *self.followed = revise(self.call, self.tx, request, action=self.action)
+
+    def move(self, status: str, **metadata: JsonValue) -> None:
+        self.apply(metadata=without_none({"status": status, **metadata}))
+
+    def learn(self, text: str | None) -> None:
+        """Store what was learned as an episode derived from the task or epic, unless its readers have it."""
+        subject = self.entity
+        there = {(each.content, each.visibility) for each in self.tx.records.learned_on(subject.id)}
+        if text is None or (text, subject.visibility) in there:
+            return
+        name = f"Learnings: {subject.name}"[:NAME_LIMIT]
+        place = subject.place | {"category": "learnings", "languages": subject.languages}
+        draft = EntityDraft(new_id("episode"), "episode", name, content=text, **place)
+        self.followed.append(store_beside(self.tx, self.call.caller, draft, DERIVED_FROM, subject, fields={}))
+
+    def cite(self, ids: Sequence[str]) -> None:
+        for cited in dict.fromkeys(ids):
+            record = self.tx.records.entity(cited)
+            if record is None or not may_read(self.call.caller, record.visibility):
+                raise NotFound(
+                    f"cited_ids names {cited}, which does not exist.",
+                    remediation="Cite ids that a search or list returned, or leave them out.",
+                    details={"field": "body.cited_ids"},
+                )
+            relate(self.tx, self.entity, "REFERENCES", record)
+
+    def done(self, kind: type[W], app: App, message: str, *shown: str, **data: JsonValue) -> W:
+        """Answer the change with some fields of the metadata and more `data`."""
+        entity = self.entity
+        told = {key: entity.metadata.get(key) for key in shown}
+        told["episode_id"] = next((each.id for each in self.followed if each.entity_type == "episode"), None)
+        return kind(
+            action=self.action,
+            message=message,
+            data={"status": entity.metadata.get("status"), "revision": entity.revision, **without_none(told | data)},
+            mutation_receipt=receipt(app, self.call, [entity], self.followed),
+            **{f"{entity.entity_type}_id": entity.id},
         )
-        entity, *followed = revise(call, tx, change, action=deed.action)
-        followed += deed.beside(tx, caller, found, entity) if deed.beside else []
-    return Done(entity, followed, tx.sequence)
+
+
+@contextmanager
+def changing(
+    app: App, call: Call, request: OnTask | OnEpic, action: str, least: ProjectRole = "project_contributor"
+) -> Iterator[WorkChange]:
+    """Open a transaction that changes a task or epic, if the caller has `least` this role there. Blocks."""
+    caller = call.caller
+    kind, entity_id = ("task", request.task_id) if isinstance(request, OnTask) else ("epic", request.epic_id)
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        found = present(caller, tx.records.entity(entity_id), entity_id, kind)
+        require_work(caller, found, least)
+        yield WorkChange(call, tx, action, request.expected_revision, found)
 
 
 def changes_of(request: OnWork, in_metadata: Sequence[str], more: JsonObject | None = None) -> dict[str, Any]:
@@ -133,25 +168,6 @@ def changes_of(request: OnWork, in_metadata: Sequence[str], more: JsonObject | N
         names = [name for name in type(request).model_fields if name not in UNCHANGING]
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
     return changes
-
-
-def change_work(kind: type[W], app: App, call: Call, deed: WorkChange, **data: JsonValue) -> W:
-    done = apply_change(app, call, deed)
-    shown = {key: done.entity.metadata.get(key) for key in deed.shown}
-    episode = next((entity.id for entity in done.followed if entity.entity_type == "episode"), None)
-    return kind(**answer(app, call, (deed.action, deed.message), done, **shown, episode_id=episode, **data))
-
-
-def answer(app: App, call: Call, said: tuple[str, str], done: Done, **data: JsonValue) -> dict[str, Any]:
-    """Return the fields of the answer to a change; `said` is its action and its message."""
-    entity = done.entity
-    return {
-        "action": said[0],
-        "message": said[1],
-        f"{entity.entity_type}_id": entity.id,
-        "data": {"status": entity.metadata.get("status"), "revision": entity.revision, **without_none(data)},
-        "mutation_receipt": receipt(app, call, [entity], done.followed),
-    }
 
 
 @contextmanager
@@ -181,17 +197,6 @@ def nonblank(learnings: str | None) -> str | None:
     return learnings if learnings and learnings.strip() else None
 
 
-def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
-    """Store learnings as an episode derived from a task or epic, unless its readers have it."""
-    text = str(subject.metadata["learnings"])
-    if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.records.learned_on(subject.id)):
-        return []
-    name = f"Learnings: {subject.name}"[:NAME_LIMIT]
-    place = subject.place | {"category": "learnings", "languages": subject.languages}
-    draft = EntityDraft(new_id("episode"), "episode", name, content=text, **place)
-    return [store_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
-
-
 def store_beside(
     tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
 ) -> Entity:
@@ -206,18 +211,6 @@ def store_beside(
     if entity.project_id is not None and tx.records.entity(entity.project_id) is not None:
         contain(tx, caller, None, entity)
     return entity
-
-
-def cite(tx: Transaction, caller: Principal, subject: Entity, ids: list[str]) -> None:
-    for cited in dict.fromkeys(ids):
-        record = tx.records.entity(cited)
-        if record is None or not may_read(caller, record.visibility):
-            raise NotFound(
-                f"cited_ids names {cited}, which does not exist.",
-                remediation="Cite ids that a search or list returned, or leave them out.",
-                details={"field": "body.cited_ids"},
-            )
-        relate(tx, subject, "REFERENCES", record)
 
 
 def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
