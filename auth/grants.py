@@ -24,17 +24,10 @@ from stores.records import JsonObject
 
 
 class OAuthRefused(InvalidRequest):
-    """400 with an error code of OAuth (RFC 6749, 7591, 8707)."""
+    """400 with an error code of OAuth (RFC 6749, 7591, 8707); 401 for `invalid_client`."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message, code=code)
-
-
-class ClientUnknown(OAuthRefused):
-    """401: there is no such client, or its secret is wrong."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("invalid_client", message)
 
 
 AUTH_METHODS = ("none", "client_secret_post", "client_secret_basic")
@@ -84,7 +77,9 @@ class ClientRegistry:
         expected = client.secret_hash if client is not None else None
         proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)
         if client is None or not proven:
-            raise ClientUnknown("The client does not exist, or its secret is not right. Register it again.")
+            raise OAuthRefused(
+                "invalid_client", "The client does not exist, or its secret is not right. Register it again."
+            )
         return client
 
 

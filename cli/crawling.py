@@ -14,8 +14,7 @@ import typer
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import ExitCode, print_json, shown, understanding
 from cli.client.server import JsonObject
-from tools.crawling.apart import read_apart
-from tools.crawling.texts import SUFFIXES, Unreadable
+from tools.crawling.texts import SUFFIXES, Unreadable, read_apart
 
 DOCUMENTS, CHARACTERS = 64, 4_000_000
 """Limits of one request."""

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 
 from tools.catalogue import OPERATIONS
+from tools.frame.arguments import input_schema
 from tools.frame.operation import Operation, Tool
-from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import CORE, PROMPTS, RESOURCES
 from tools.records.entity_types import ENTITY_TYPES
 from tools.runtime.client_settings import DESCRIPTIONS, ClientSettings
@@ -116,7 +116,7 @@ def _tool(operation: Operation, tool: Tool) -> str:
     who = _spoken([role.capitalize() for role in roles]) or "anybody"
     facts = f"It {nature}; may be called by {who}; needs the scope {_code(f'api:{operation.scope}')}."
     parts = [f"## {operation.name}", f"*{tool.title}.* {operation.description}", facts]
-    schema = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
+    schema = input_schema(operation.request, tool)
     rows = [
         [_code(name), in_words(field), _default(name, field, schema), field.get("description", "")]
         for name, field in schema["properties"].items()

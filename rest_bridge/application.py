@@ -19,12 +19,11 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 from auth.principal import Principal
-from rest_bridge import health
 from rest_bridge.authentication import Authenticate, Authentication
 from rest_bridge.envelope import Faults, answer_http, no_such_path, refusal
 from rest_bridge.mcp_discovery import AUTHORIZE_PATH, MCP_PATH, Prefix, base_url, discovery_routes, public_path
 from rest_bridge.metrics import Metrics, RequestIds
-from rest_bridge.oauth.endpoint import ConsentPage, Registration, Revocation, TokenEndpoint
+from rest_bridge.oauth import ConsentPage, Registration, Revocation, TokenEndpoint
 from rest_bridge.openapi import build_document, document_route, render_page
 from rest_bridge.pages.layout import LOGIN_PATH, SIGN_UP_PATH, see
 from rest_bridge.pages.login import DevicePage, LoginPage, Page, SignUpPage
@@ -34,6 +33,7 @@ from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation
 from tools.people.device import PAGE as DEVICE_PATH
+from tools.runtime import health
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
@@ -82,12 +82,8 @@ class LazyMcp:
 
     def _make(self) -> "McpMount":
         from rest_bridge.mcp_mount import McpMount  # noqa: PLC0415 - late on purpose
-        from tools.mcp_server import build_mcp_server  # noqa: PLC0415 - late on purpose
 
-        server = build_mcp_server(self.app, self.operations)
-        return McpMount(
-            server, self.app.settings, authenticate=self.authenticate, local_principal=self.app.accounts.local_principal
-        )
+        return McpMount(self.app, self.operations, self.authenticate)
 
 
 PAGES: Mapping[str, type[Page]] = {
@@ -101,8 +97,7 @@ _OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "
 
 
 def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starlette:
-    """Make the ASGI application that serves these operations over REST, WebSocket and MCP."""
-    operations = tuple(operations)
+    operations = (*health.OPERATIONS, *operations)
     metrics = Metrics(app)
 
     async def authenticate(token: str) -> Principal:
@@ -114,13 +109,10 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
 
     @cache
     def document() -> dict[str, Any]:
-        return build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
+        return build_document(operations, version=VERSION, server=app.settings.base_url)
 
     application = Starlette(
         routes=[
-            Route("/api/", health.about, methods=["GET"]),
-            Route("/api/health", health.liveness, methods=["GET"]),
-            Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
             document_route("/api/openapi.json", "application/json", lambda: to_json(document())),
             document_route("/api/docs", "text/html", lambda: render_page(document()).encode()),
             Route("/metrics", metrics, methods=["GET"]),

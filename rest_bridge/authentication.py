@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from auth.grants import same_resource
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden
+from stores.records import JsonObject
 from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Cookie
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -27,6 +28,14 @@ def session_cookie(headers: Headers, name: str) -> str | None:
             f"The cookie {name} came with several values.", remediation="Delete this site's cookies and log in again."
         )
     return values.pop() if values else None
+
+
+def session_cookies(body: JsonObject, seconds_left: Callable[[str], int]) -> list[Cookie]:
+    """Return the cookies that keep the tokens of an answer."""
+    tokens = ((ACCESS_COOKIE, body.get("access_token")), (REFRESH_COOKIE, body.get("refresh_token")))
+    return [
+        Cookie(name=name, value=each, lifetime_s=seconds_left(each)) for name, each in tokens if isinstance(each, str)
+    ]
 
 
 def set_cookies(response: Response, cookies: Iterable[Cookie], *, secure: bool = False) -> None:
@@ -61,21 +70,21 @@ def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
 PRINCIPAL = "engrain.principal"
 """Scope key of the caller, or None. Never a context variable: those leak between requests of one connection."""
 CREDENTIAL = "engrain.credential"
-"""Scope key of the credential that was presented, or None."""
 
 Authenticate = Callable[[str], Awaitable[Principal]]
+CredentialSource = Literal["header", "cookie"]
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
     """The credential of a request, with the reason if it was refused."""
 
-    source: Literal["header", "cookie"]
+    source: CredentialSource
     token: str
     refusal: EngrainError | None = None
 
 
-def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
+def presented(headers: Headers) -> tuple[CredentialSource, str] | None:
     """Return the token of a request: the bearer header wins over the cookie."""
     given = headers.getlist("authorization")
     if len(given) > 1:
@@ -90,9 +99,7 @@ def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | Non
 class Authentication:
     """Middleware that resolves the token; endpoints refuse."""
 
-    def __init__(
-        self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str] = lambda _scope: ""
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str]) -> None:
         self.app = app
         self.authenticate = authenticate
         self.address = address
@@ -103,16 +110,13 @@ class Authentication:
         await self.app(scope, receive, send)
 
     async def resolve(self, scope: Scope) -> tuple[Principal | None, Credential | None]:
-        """Return the caller, if the credential is valid, and the credential."""
         headers = Headers(scope=scope)
+        source: CredentialSource = "header" if "authorization" in headers else "cookie"
+        token = ""
         try:
-            found = presented(headers)
-        except AuthenticationRequired as error:
-            return None, Credential("header" if "authorization" in headers else "cookie", "", error)
-        if found is None:
-            return None, None
-        source, token = found
-        try:
+            if (found := presented(headers)) is None:
+                return None, None
+            source, token = found
             principal = await self.authenticate(token)
             address = self.address(scope) + scope["path"]
             if principal.audience is not None and not same_resource(principal.audience, address):

@@ -34,6 +34,8 @@ from tools.runtime.settings import Settings
 log = structlog.get_logger()
 
 _RETRY = "Send it again in a moment; a write with the same Idempotency-Key is not done twice."
+REFUSE = "engrain.refuse"
+"""Scope key: makes the answer to an error, where that is not the envelope."""
 CLEAR_COOKIES = "engrain.clear_cookies"
 """Scope key: a 401 answer takes the session cookies away, because they are what failed."""
 
@@ -82,15 +84,20 @@ def status_of(error: EngrainError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+def refusal(
+    error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str, str] | None = None, *, oauth: str = ""
+) -> Response:
+    """Answer with an error. `oauth` is its code for OAuth clients (RFC 6749, section 5.2), who get no details."""
     status = status_of(error)
     body: dict[str, Any] = {
-        "error": error.code,
+        "error": oauth or error.code,
         "message": error.message,
         "request_id": scope.get("engrain.request_id", ""),
         "remediation": error.remediation,
     }
-    if error.details:
+    if oauth:
+        body["error_description"] = error.message
+    elif error.details:
         body["details"] = error.details
     response = Response(to_json(body), status, {**headers_of(error), **(headers or {})}, "application/json")
     if status == 401 and scope.get(CLEAR_COOKIES):
@@ -159,8 +166,7 @@ class Faults:
         except EngrainError as error:
             if begun:
                 raise
-            _log_unavailable(error)
-            await refusal(error, scope)(scope, receive, send)
+            await _answer(error, scope)(scope, receive, send)
         except Exception:
             _log_fault(scope)
             if begun:
@@ -169,9 +175,11 @@ class Faults:
             await refusal(fault, scope)(scope, receive, send)
 
 
-def _log_unavailable(error: EngrainError) -> None:
+def _answer(error: EngrainError, scope: Scope) -> Response:
     if status_of(error) >= 500:
         log.warning("unavailable", logger="http", code=error.code, message=error.message)
+    response: Response = scope.get(REFUSE, refusal)(error, scope)
+    return response
 
 
 def _log_fault(scope: Scope) -> None:
@@ -222,5 +230,4 @@ def require_own_origin(scope: Scope, settings: Settings) -> None:
 
 
 def shown_header(scope: Scope, name: str) -> str:
-    """Quote the beginning of a header for a message."""
     return repr(Headers(scope=scope).get(name, "")[:_SHOWN])

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pydantic_core import to_json
 from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -13,8 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.grants import AUTH_METHODS, GRANT_TYPES, SCOPE
-from rest_bridge.envelope import require_own_host
-from stores.errors import AuthenticationRequired, EngrainError
+from rest_bridge.envelope import refusal, require_own_host
+from stores.errors import AuthenticationRequired
 from stores.records import JsonObject
 from tools.runtime.settings import Settings
 
@@ -38,21 +37,8 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
         f'Bearer error="invalid_token", error_description="{quoted}", '
         f'scope="mcp", resource_metadata="{host}{ROOT_METADATA_PATH}{prefix}{MCP_PATH}"'
     )
-    headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
-    error = AuthenticationRequired(reason, code="invalid_token")
-    return oauth_refusal(scope, error.code, error, 401, headers)
-
-
-def oauth_refusal(scope: Scope, word: str, error: EngrainError, status: int, headers: Mapping[str, str]) -> Response:
-    """Refuse in the terms of OAuth (RFC 6749, section 5.2), with the fields of every refusal."""
-    body = {
-        "error": word,
-        "error_description": error.message,
-        "message": error.message,
-        "request_id": scope.get("engrain.request_id", ""),
-        "remediation": error.remediation,
-    }
-    return Response(to_json(body), status, headers, "application/json")
+    headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode()}
+    return refusal(AuthenticationRequired(reason), scope, headers, oauth="invalid_token")
 
 
 def base_url(scope: Scope, settings: Settings) -> str:

@@ -2,16 +2,14 @@
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
@@ -23,19 +21,11 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Cred
 from rest_bridge.bodies import encode_readably, parse_leniently, read_body
 from rest_bridge.envelope import refusal, require_own_host, require_own_origin, shown_header
 from rest_bridge.mcp_discovery import challenge
-from stores.errors import (
-    AuthenticationRequired,
-    EngrainError,
-    Forbidden,
-    InvalidRequest,
-    MethodNotAllowed,
-    PayloadTooLarge,
-    Unavailable,
-    ValidationFailed,
-)
+from stores.errors import EngrainError, InvalidRequest, MethodNotAllowed, Unavailable, ValidationFailed
+from tools.app import App
+from tools.frame.operation import Operation
 from tools.frame.parsing import refuse_unstorable
-from tools.mcp_server import UNREADABLE
-from tools.runtime.settings import Settings
+from tools.mcp_server import UNREADABLE, build_mcp_server
 from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
@@ -49,17 +39,11 @@ _VERSION_HEADER = "mcp-protocol-version"
 
 
 class McpMount:
-    def __init__(
-        self,
-        server: Server[Any],
-        settings: Settings,
-        *,
-        authenticate: Authenticate,
-        local_principal: Callable[[], Principal],
-    ) -> None:
-        self.settings = settings
+    def __init__(self, app: App, operations: Iterable[Operation], authenticate: Authenticate) -> None:
+        self.settings = app.settings
+        self.accounts = app.accounts
         self.authenticate = authenticate
-        self.local_principal = local_principal
+        server = build_mcp_server(app, operations)
         manager = partial(StreamableHTTPSessionManager, server, max_request_body_size=BODY_LIMIT)
         # The SDK's transports, chosen by the abilities of the sender.
         self.sessions = manager(stateless=False, json_response=False)
@@ -82,7 +66,7 @@ class McpMount:
             # A page of another site can make a browser send the cookie, never the header.
             principal = credential = None
         if credential is None and self.settings.mcp_auth_mode == "off":
-            principal = await in_thread(self.local_principal)
+            principal = await in_thread(self.accounts.local_principal)
         if principal is None or "mcp" not in principal.scopes:
             await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
@@ -174,7 +158,7 @@ class McpMount:
         try:
             with suppress(Unavailable):
                 await self.authenticate(token)
-        except (AuthenticationRequired, Forbidden):
+        except EngrainError:
             return False
         return True
 
@@ -265,5 +249,4 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
         code="api_error",
         remediation="Send `Accept: application/json, text/event-stream`.",
     ),
-    413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
 }

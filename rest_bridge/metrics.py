@@ -137,9 +137,8 @@ class Metrics:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self.may_scrape(scope):
             raise no_such_path(scope)
-        report = await in_thread(readiness, self.app)
-        for index in report["indexes"]:
-            self.pending.labels(index["name"]).set(index["pending"])
+        for index in (await in_thread(readiness, self.app)).indexes:
+            self.pending.labels(index.name).set(index.pending)
         self.exposures.labels("written").set(self.app.exposures.written)
         self.exposures.labels("dropped").set(self.app.exposures.dropped)
         response = Response(generate_latest(self.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

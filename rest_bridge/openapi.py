@@ -8,7 +8,7 @@ from html import escape
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,55 +17,39 @@ from starlette.routing import Route as StarletteRoute
 from rest_bridge.bodies import FORM
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
-from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Route
-from tools.frame.tool_schemas import rebuilt
+from stores.records import JsonObject
+from tools.frame.arguments import Schema, rebuilt, without_null
+from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Result, Route
 from tools.records.projects import FIELDS
 from tools.runtime.threads import in_thread
 
-Schema = dict[str, Any]
-
 _PREFIX = "#/components/schemas/"
-_ERROR: Schema = {
-    "type": "object",
-    "description": "Why the request was refused, and what to do about it.",
-    "required": ["error", "message", "request_id", "remediation"],
-    "properties": {
-        "error": {"type": "string", "description": "A stable code."},
-        "message": {"type": "string", "description": "What is wrong, with the thing named."},
-        "request_id": {"type": "string", "description": "The id to quote; the X-Request-ID header has it too."},
-        "remediation": {"type": "string", "description": "The way out."},
-        "details": {
-            "type": "object",
-            "description": "For a validation error: the `field` and what was `expected`.",
-            "additionalProperties": True,
-        },
-    },
-}
+
+
+class Error(Result):
+    """Why the request was refused, and what to do about it."""
+
+    error: str = Field(description="A stable code.")
+    message: str = Field(description="What is wrong, with the thing named.")
+    request_id: str = Field(description="The id to quote; the X-Request-ID header has it too.")
+    remediation: str = Field(description="The way out.")
+    details: JsonObject = Field({}, description="For a validation error: the `field` and what was `expected`.")
+
+
+def _header(description: str, *, required: bool = False, **schema: object) -> Schema:
+    return {"description": description, "required": required, "schema": schema}
+
+
+_ID = "The id of this exchange; yours if you sent a well-formed one."
+_AGAIN = "`true` when this repeats the stored answer of an earlier request with the same key."
 _STAMPS: Schema = {
-    "X-Request-ID": {
-        "description": "The id of this exchange; yours if you sent a well-formed one.",
-        "required": True,
-        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
-    },
-    "X-Engrain-Version": {
-        "description": "The version of the server.",
-        "required": True,
-        "schema": {"type": "string", "minLength": 1},
-    },
+    "X-Request-ID": _header(_ID, required=True, type="string", pattern="^[A-Za-z0-9_.:-]{1,128}$"),
+    "X-Engrain-Version": _header("The version of the server.", required=True, type="string", minLength=1),
 }
-_REPLAYED: Schema = {
-    "Idempotency-Replayed": {
-        "description": "`true` when this repeats the stored answer of an earlier request with the same key.",
-        "schema": {"type": "string", "const": "true"},
-    }
-}
+_REPLAYED: Schema = {"Idempotency-Replayed": _header(_AGAIN, type="string", const="true")}
 _REDIRECT: Schema = {
-    "Location": {
-        "description": "Where the browser goes next.",
-        "required": True,
-        "schema": {"type": "string", "format": "uri-reference"},
-    },
-    "Set-Cookie": {"description": "What the browser keeps.", "schema": {"type": "string"}},
+    "Location": _header("Where the browser goes next.", required=True, type="string", format="uri-reference"),
+    "Set-Cookie": _header("What the browser keeps.", type="string"),
 }
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
@@ -80,23 +64,19 @@ _UNKEPT_ANSWER: Schema = {
 }
 _REVISION_TAG: Schema = {"type": "string", "pattern": '^(\\*|(W/)?("[1-9][0-9]{0,17}"|[1-9][0-9]{0,17}))$'}
 _STATUS_HEADERS: Mapping[int, Schema] = {
-    401: {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
-    405: {"Allow": {"description": "The methods of this path.", "schema": {"type": "string"}}},
-    429: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}},
+    401: {"WWW-Authenticate": _header("How to authenticate.", type="string")},
+    405: {"Allow": _header("The methods of this path.", type="string")},
+    429: {"Retry-After": _header("Seconds to wait.", type="integer", minimum=1)},
 }
 
 
-def build_document(
-    operations: Iterable[Operation], *, version: str, server: str | None, extra: Mapping[str, Schema]
-) -> Schema:
-    """Describe the operations with a route, and the paths in `extra`."""
+def build_document(operations: Iterable[Operation], *, version: str, server: str | None) -> Schema:
     routed = [(operation, operation.route) for operation in operations if operation.route is not None]
     models, schemas = _schemas([operation for operation, _ in routed])
-    paths: dict[str, Schema] = {path: dict(item) for path, item in extra.items()}
+    paths: dict[str, Schema] = {}
     for operation, route in routed:
         item = _operation(operation, route, models, schemas)
         paths.setdefault(route.path, {})[route.method.lower()] = item
-    schemas["Error"] = _ERROR
     document: Schema = {
         "openapi": "3.1.0",
         "info": {
@@ -132,7 +112,7 @@ Models = Mapping[tuple[Any, JsonSchemaMode], Schema]
 
 
 def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]]:
-    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = []
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [(Error, "serialization")]
     for operation in operations:
         wanted += [(operation.request, "validation"), (operation.result, "serialization")]
     models, document = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_PREFIX + "{model}")
@@ -181,20 +161,12 @@ def _answers_again(operation: Operation) -> bool:
 def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schema:
     schema = {key: value for key, value in field.items() if key != "description"}
     if place == "query":
+        # A query string cannot express null.
         schema = without_null(schema)
     parameter: Schema = {"name": name, "in": place, "required": required, "schema": schema}
     if description := field.get("description"):
         parameter["description"] = description
     return parameter
-
-
-def without_null(schema: Schema) -> Schema:
-    """Drop null from a query parameter's type: a query string cannot express it."""
-    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
-    rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
-    if not options:
-        return rest
-    return {**rest, **options[0]} if len(options) == 1 else {**rest, "anyOf": options}
 
 
 def _body(
@@ -223,7 +195,8 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
     elif route.status != HTTPStatus.NO_CONTENT:
         success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
     errors = sorted(_statuses(operation, route, placement))
-    return {str(route.status): success} | {str(status): error_response(status) for status in errors}
+    also = {str(status): success | {"description": HTTPStatus(status).phrase} for status in route.also}
+    return {str(route.status): success} | {str(status): _error_response(status) for status in errors} | also
 
 
 def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
@@ -243,7 +216,7 @@ def _statuses(operation: Operation, route: Route, placement: Placement) -> set[i
     return found
 
 
-def error_response(status: int) -> Schema:
+def _error_response(status: int) -> Schema:
     kind = next((kind for kind, code in STATUSES.items() if code == status), None)
     code = kind.code if kind else "api_error"
     return {
@@ -251,10 +224,6 @@ def error_response(status: int) -> Schema:
         "headers": {**_STAMPS, **_STATUS_HEADERS.get(status, {})},
         "content": {"application/json": {"schema": {"$ref": _PREFIX + "Error"}}},
     }
-
-
-def json_response(description: str, schema: Schema) -> Schema:
-    return {"description": description, "headers": _STAMPS, "content": {"application/json": {"schema": schema}}}
 
 
 def document_route(path: str, media_type: str, make: Callable[[], bytes]) -> StarletteRoute:

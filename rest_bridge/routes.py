@@ -26,28 +26,18 @@ from rest_bridge.authentication import (
     require_principal,
     require_same_origin,
     session_cookie,
+    session_cookies,
     set_cookies,
 )
 from rest_bridge.bodies import Coercion, announced_size, is_form, parse_object, read_body, read_pairs, read_query
-from rest_bridge.envelope import CLEAR_COOKIES
+from rest_bridge.envelope import CLEAR_COOKIES, REFUSE
 from rest_bridge.mcp_discovery import base_url, public_path
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
 from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.execute import execute, repeated
-from tools.frame.operation import (
-    ACCESS_COOKIE,
-    REFRESH_COOKIE,
-    Call,
-    Cookie,
-    Download,
-    Operation,
-    Outcome,
-    Redirect,
-    Request,
-    Route,
-)
+from tools.frame.operation import REFRESH_COOKIE, Call, Download, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
 
@@ -196,7 +186,6 @@ class Endpoint:
         return await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
 
     async def repeated(self, scope: Scope, receive: Receive) -> Outcome | None:
-        """Answer a request again that ended its own token."""
         credential: Credential | None = scope.get(CREDENTIAL)
         key = self.idempotency_key(scope)
         if self.operation.again is None or credential is None or key is None:
@@ -282,19 +271,21 @@ class Endpoint:
         if isinstance(outcome.result, Redirect):
             return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
-        if isinstance(found := outcome.result, Download):
+        found = outcome.result
+        if isinstance(found, Download):
             headers["Content-Disposition"] = f'attachment; filename="{found.file_name}"'
             return Response(found.content, outcome.status, headers, found.media_type)
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
-        content = None if outcome.status == 204 else outcome.content()
+        status = (found and found.http_status) or outcome.status
+        content = None if status == 204 else outcome.content()
         if ignored := scope.get(IGNORED):
             body = outcome.body()
             filters = body.get("filters")
             content = to_json(
                 body | {"filters": {**(filters if isinstance(filters, dict) else {}), "ignored": ignored}}
             )
-        response = Response(content, outcome.status, headers, None if content is None else "application/json")
+        response = Response(content, status, headers, None if content is None else "application/json")
         if self.route.cookies == "set":
             self.keep_session(response, scope, outcome)
         elif self.route.cookies == "clear":
@@ -302,9 +293,7 @@ class Endpoint:
         return response
 
     def keep_session(self, response: Response, scope: Scope, outcome: Outcome) -> None:
-        left, body = self.app.accounts.tokens.seconds_left, outcome.body()
-        tokens = [(ACCESS_COOKIE, body.get("access_token")), (REFRESH_COOKIE, body.get("refresh_token"))]
-        held = [Cookie(name=name, value=each, lifetime_s=left(each)) for name, each in tokens if isinstance(each, str)]
+        held = session_cookies(outcome.body(), self.app.accounts.tokens.seconds_left)
         set_cookies(response, held, secure=self.is_secure(scope))
 
     def redirect(self, scope: Scope, result: Redirect) -> Response:
@@ -326,13 +315,10 @@ class PathEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         endpoint = self.endpoints[method]
-        try:
-            response = await endpoint.answer(scope, receive)
-        except EngrainError as error:
-            if not (endpoint.redirects and wants_page(scope)):
-                raise
+        if endpoint.redirects and wants_page(scope):
             back = (public_path(scope, LOGIN_PATH), "Back to signing in")
-            response = error_page(error, scope, title="Signing in did not work", elsewhere=back)
+            scope[REFUSE] = partial(error_page, title="Signing in did not work", elsewhere=back)
+        response = await endpoint.answer(scope, receive)
         await response(scope, receive, send)
 
 

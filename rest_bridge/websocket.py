@@ -122,9 +122,6 @@ class Listener:
             self.endpoint.require_rights(self.subscription.principal)
             if event.name in (self.topics or self.endpoint.names):
                 await self.send(event.name, event.data, event.timestamp)
-        await self.end()
-
-    async def end(self) -> None:
         if self.subscription.signed_out:
             await close(self.socket, POLICY_VIOLATION, "The session has ended: log in again.")
         else:

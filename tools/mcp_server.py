@@ -1,7 +1,7 @@
 """The MCP server: one tool per operation with a `Tool`, and two resources."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import mcp_types as types
@@ -18,12 +18,12 @@ from stores.errors import AuthenticationRequired, EngrainError
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.answers import answer_of, text_of
+from tools.frame.arguments import input_schema
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
-from tools.frame.tool_schemas import input_schema
 from tools.records.receipts import after_write
-from tools.runtime.health import health, readiness, stats
+from tools.runtime.health import alive, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 from tools.text.plain import one_line
@@ -89,6 +89,7 @@ log = structlog.get_logger()
 
 Context = ServerRequestContext[Any, Any]
 Caller = Callable[[Context], Principal | None]
+T = TypeVar("T")
 
 
 def caller_of_request(context: Context) -> Principal | None:
@@ -112,10 +113,10 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
         get_tool_input_schema=tools.input_schema,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
-        on_list_resources=tools.list_resources,
-        on_list_resource_templates=tools.list_resource_templates,
+        on_list_resources=_always(types.ListResourcesResult(resources=RESOURCES)),
+        on_list_resource_templates=_always(types.ListResourceTemplatesResult(resource_templates=[])),
         on_read_resource=tools.read_resource,
-        on_list_prompts=_list_prompts,
+        on_list_prompts=_always(types.ListPromptsResult(prompts=list(PROMPTS))),
         on_get_prompt=_get_prompt,
     )
 
@@ -182,16 +183,6 @@ class Toolbox:
         told = {} if caller is None else await after_write(self.app, caller, outcome.result)
         return told | ({"warnings": [*outcome.warnings]} if outcome.warnings else {})
 
-    async def list_resources(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=RESOURCES)
-
-    async def list_resource_templates(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=[])
-
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
@@ -200,7 +191,7 @@ class Toolbox:
             raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {uri}")
         try:
             if uri == "engrain://health":
-                told = {**health(), **await in_thread(readiness, self.app)}
+                told = alive().model_dump() | (await in_thread(readiness, self.app)).model_dump()
             else:
                 principal = Call(self.caller(context)).caller
                 told = await in_thread(stats, self.app, principal.organization_id, principal.visible)
@@ -210,8 +201,11 @@ class Toolbox:
         return types.ReadResourceResult(contents=[contents])
 
 
-async def _list_prompts(context: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    return types.ListPromptsResult(prompts=list(PROMPTS))
+def _always(answer: T) -> Callable[[Context, types.PaginatedRequestParams | None], Awaitable[T]]:
+    async def answered(_context: Context, _params: types.PaginatedRequestParams | None) -> T:
+        return answer
+
+    return answered
 
 
 async def _get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -235,7 +229,7 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         name=operation.name,
         title=tool.title,
         description=operation.description,
-        input_schema=input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults),
+        input_schema=input_schema(operation.request, tool),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only,
             # The others mean something for writes only.

@@ -7,5 +7,5 @@ To add a page:
 3. Get the visitor from `layout.visitor_of(scope)`; for nobody, return `layout.see(layout.login_address(scope))`.
 4. Read fields by `await bodies.read_form(scope, receive)`, and call an operation of the catalogue by
    `self.endpoints[name].call(scope, fields)`: rights, limits and audit are those of REST.
-5. Add it to `rest_bridge.application._pages`.
+5. Add it to `rest_bridge.application.PAGES`.
 """

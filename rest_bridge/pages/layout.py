@@ -78,15 +78,27 @@ def hidden(name: str, value: str) -> str:
     return f'<input type="hidden" name="{name}" value="{escape(value, quote=True)}">'
 
 
-def choice(organizations: Iterable[tuple[str, str, str, bool]]) -> str:
-    """Make radio buttons of organizations: value, name, role, and whether it is chosen."""
+def decision(
+    scope: Scope, visitor: Principal, organizations: Iterable[tuple[str, str, str, bool]], /, **kept: str
+) -> str:
+    """Make the form in which a visitor allows or denies something in an organization; `kept` are hidden fields.
+
+    Organizations are value, name, role, and whether it is chosen.
+    """
     options = "".join(
         f'<label><input type="radio" name="organization" value="{escape(value, quote=True)}" required'
         f"{' checked' if is_chosen else ''}><span>{text(name)} "
         f'<span class="soft">as {text(role)}</span></span></label>'
         for value, name, role, is_chosen in organizations
     )
-    return f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
+    return (
+        f'<form method="post">{"".join(hidden(name, value) for name, value in kept.items())}'
+        f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
+        '<button class="act" name="decision" value="allow">Allow</button>'
+        '<button name="decision" value="deny">Deny</button></form>'
+        f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
+        f'<a href="{escape(login_address(scope, again=True))}">Sign in as somebody else</a></p>'
+    )
 
 
 def wants_page(scope: Scope) -> bool:

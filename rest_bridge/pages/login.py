@@ -13,12 +13,13 @@ from starlette.types import Receive, Scope, Send
 from auth.principal import Principal
 from rest_bridge.authentication import require_same_origin
 from rest_bridge.bodies import parse_pairs, read_form
+from rest_bridge.envelope import REFUSE
 from rest_bridge.mcp_discovery import public_path
 from rest_bridge.pages.layout import (
     AGAIN,
     LOGIN_PATH,
     SIGN_UP_PATH,
-    choice,
+    decision,
     error_page,
     field,
     hidden,
@@ -31,15 +32,7 @@ from rest_bridge.pages.layout import (
     way_out,
 )
 from rest_bridge.routes import Endpoint
-from stores.errors import (
-    AuthenticationRequired,
-    Conflict,
-    EngrainError,
-    Forbidden,
-    NotFound,
-    RateLimited,
-    ValidationFailed,
-)
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, NotFound, RateLimited, ValidationFailed
 from stores.ledger import CODEHOST
 from stores.records import JsonObject
 from tools.app import App
@@ -50,13 +43,10 @@ class Page:
     def __init__(self, app: App, endpoints: Mapping[str, Endpoint]) -> None:
         self.app = app
         self.endpoints = endpoints
-        """Endpoints by the names of their operations."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            response = await self.answer(scope, receive)
-        except EngrainError as error:
-            response = error_page(error, scope)
+        scope[REFUSE] = error_page
+        response = await self.answer(scope, receive)
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
@@ -185,8 +175,11 @@ class DevicePage(Page):
         except (NotFound, ValidationFailed) as error:
             return _code_form(user_code, error)
         organizations = (await self.body_of("list_organizations", scope))["orgs"]
-        elsewhere = login_address(scope, again=True)
-        return _decision_form(visitor, waiting, organizations, self.app.clock(), elsewhere)
+        shown = (
+            (each["slug"], each["name"], each["role"], each["id"] == visitor.organization_id) for each in organizations
+        )
+        form = decision(scope, visitor, shown, user_code=str(waiting["user_code"]), visitor=visitor.user_id)
+        return render("Let this program sign in?", _asking(waiting, self.app.clock()) + form)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         visitor = visitor_of(scope)
@@ -214,7 +207,7 @@ class DevicePage(Page):
         return (await self.endpoints[operation].call(scope, fields)).body()
 
 
-def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Response:
+def _code_form(user_code: str = "", alert: NotFound | ValidationFailed | None = None) -> Response:
     more = 'class="code" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" autofocus'
     body = (
         "<p>Type the code that the program shows you.</p>"
@@ -226,32 +219,18 @@ def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Respon
     return render("Let a program sign in", body, alert=said, error=alert)
 
 
-def _decision_form(
-    visitor: Principal, waiting: dict[str, Any], organizations: list[dict[str, Any]], now: datetime, elsewhere: str
-) -> Response:
-    user_code = str(waiting["user_code"])
+def _asking(waiting: dict[str, Any], now: datetime) -> str:
     agent = str(waiting["user_agent"])
-    body = (
+    return (
         f"<p>A program that calls itself <strong>{text(str(waiting['client_name']))}</strong> asks to act as you.</p>"
         "<h2>Compare</h2><ul>"
-        f'<li>It must show the code <strong class="code">{text(user_code)}</strong></li>'
+        f'<li>It must show the code <strong class="code">{text(str(waiting["user_code"]))}</strong></li>'
         f"<li>It asked from the address <strong>{text(str(waiting['address']) or 'unknown')}</strong>"
         + (f" as {text(agent, at_most=120)}" if agent else "")
         + f"</li><li>It asked {_ago(now - datetime.fromisoformat(str(waiting['started_at'])))}</li></ul>"
         '<p class="note">Allow it only if you started it yourself just now. If somebody sent you this address or '
         "this code, deny it: whoever sent it would get into your account.</p>"
-        '<form method="post">'
-        + hidden("user_code", user_code)
-        + hidden("visitor", visitor.user_id)
-        + choice(
-            (each["slug"], each["name"], each["role"], each["id"] == visitor.organization_id) for each in organizations
-        )
-        + '<button class="act" name="decision" value="allow">Allow</button>'
-        '<button name="decision" value="deny">Deny</button></form>'
-        f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
-        f'<a href="{text(elsewhere, at_most=2000)}">Sign in as somebody else</a></p>'
     )
-    return render("Let this program sign in?", body)
 
 
 def _done(decided: dict[str, Any]) -> Response:

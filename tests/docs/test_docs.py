@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from cli.reference import commands, pages, run_reference
-from rest_bridge.health import PATHS
 from rest_bridge.websocket import EVENT_NAMES
 from tests.docs.error_codes import statuses
 from tools.catalogue import OPERATIONS
@@ -24,6 +23,7 @@ from tools.retrieval.evidence import MOST_SIMILAR, SIMILAR_AMONG
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
 from tools.retrieval.scoring import ALIKE_SHARE, NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, SPOKEN, lifted
 from tools.runtime.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
+from tools.runtime.health import OPERATIONS as HEALTH
 from tools.runtime.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,8 @@ def test_every_tool_has_its_heading() -> None:
 
 def test_the_page_on_rest_names_health() -> None:
     page = (ROOT / "docs" / "guide" / "rest.md").read_text(encoding="utf-8")
-    assert all(f"GET {path}`" in page for path in PATHS)
+    paths = [each.route.path for each in HEALTH if each.route]
+    assert all(f"GET {path}`" in page for path in paths)
 
 
 def test_every_error_code_has_its_heading() -> None:

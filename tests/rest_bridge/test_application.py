@@ -14,16 +14,16 @@ import httpx2
 import jsonschema_rs
 import pytest
 
-from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document, render_page
 from tools.catalogue import OPERATIONS
+from tools.runtime.health import OPERATIONS as HEALTH
 from tools.runtime.launch import ServerProcess, server_process
 
 ACCOUNT = {"email": "ada@example.org", "password": "long enough to keep", "name": "Ada"}
 
 
 def test_the_document_of_the_catalogue_is_sound() -> None:
-    document = build_document(OPERATIONS, version="1", server=None, extra=PATHS)
+    document = build_document((*HEALTH, *OPERATIONS), version="1", server=None)
     routed = {operation.name for operation in OPERATIONS if operation.route}
     described = {each["operationId"] for item in document["paths"].values() for each in item.values()}
     assert routed <= described

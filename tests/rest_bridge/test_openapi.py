@@ -41,7 +41,7 @@ def test_query_parameters_offer_no_null(document: dict[str, Any]) -> None:
 
 def test_a_route_whose_answer_is_not_kept_says_so() -> None:
     made = Operation(Notes().own, "made", mutates=True, secret=True, route=Route("POST", "/api/made"))
-    post = build_document([made], version="1", server=None, extra={})["paths"]["/api/made"]["post"]
+    post = build_document([made], version="1", server=None)["paths"]["/api/made"]["post"]
     (key,) = post["parameters"]
     assert (key["name"], "stored nowhere" in key["description"]) == ("Idempotency-Key", True)
     assert "Idempotency-Replayed" not in post["responses"]["200"]["headers"]
@@ -55,7 +55,7 @@ def test_the_reference_shows_the_first_paragraph(document: dict[str, Any]) -> No
 
 
 def test_the_public_address_is_named_when_it_is_known() -> None:
-    document = build_document((), version="1", server="https://memory.example", extra={})
+    document = build_document((), version="1", server="https://memory.example")
     assert document["servers"] == [{"url": "https://memory.example"}]
 
 
@@ -64,7 +64,6 @@ def test_where_a_browser_is_sent_on_there_is_no_body_but_a_location() -> None:
         [each for each in OPERATIONS if each.route and each.route.path == "/api/auth/codehost"],
         version="1",
         server=None,
-        extra={},
     )
     found = document["paths"]["/api/auth/codehost"]["get"]["responses"]["302"]
     assert "content" not in found

@@ -34,7 +34,9 @@ async def served(
         return await in_thread(app.accounts.authenticate, token)
 
     inner = Authentication(
-        Starlette(routes=[WebSocketRoute(path, endpoint(app, authenticate, **intervals))]), authenticate=authenticate
+        Starlette(routes=[WebSocketRoute(path, endpoint(app, authenticate, **intervals))]),
+        authenticate=authenticate,
+        address=lambda _scope: "",
     )
     async with listening(lambda started: Server(configuration(RequestIds(inner)), started)) as port:
         yield f"ws://127.0.0.1:{port}{path}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rest_bridge.oauth.endpoint import Registration
+from rest_bridge.oauth import Registration
 from tools.catalogue import OPERATIONS
 
 TESTS = Path(__file__).resolve().parents[1]

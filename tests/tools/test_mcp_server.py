@@ -19,11 +19,10 @@ from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.entities.create import AddRequest
-from tools.frame.arguments import FOR_AGENTS, SYNONYMS, names_for_agents
+from tools.frame.arguments import FOR_AGENTS, SYNONYMS, input_schema, names_for_agents
 from tools.frame.operation import Operation
 from tools.frame.operation import Tool as ToolEntry
 from tools.frame.parsing import parse
-from tools.frame.tool_schemas import input_schema
 from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
 from tools.memory.remember import RememberRequest
 from tools.retrieval.plan import AGENTS_SCORE
@@ -229,7 +228,7 @@ NULL_MEANS_SOMETHING = {("context", "markdown_token_budget")}
 
 @pytest.mark.parametrize(("operation", "tool"), CATALOGUE)
 def test_every_optional_argument_is_taken_as_models_send_it(operation: Operation, tool: ToolEntry) -> None:
-    schema = input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)
+    schema = input_schema(operation.request, tool)
     own = {shown: name for name, shown in names_for_agents(operation.request).items()}
     defined = schema.get("$defs", {})
     fields = {name: defined.get(str(each.get("$ref"))[8:], each) for name, each in schema["properties"].items()}
@@ -283,7 +282,7 @@ def test_agents_know_a_field_by_one_name_and_may_use_the_older_ones() -> None:
     for operation, tool in (case.values for case in CATALOGUE):
         assert isinstance(operation, Operation)
         assert isinstance(tool, ToolEntry)
-        shown.update(input_schema(operation.request, tool.omit, tool.omit_values, tool.defaults)["properties"].keys())
+        shown.update(input_schema(operation.request, tool)["properties"].keys())
     assert shown.keys().isdisjoint({"title", "entity_type", "kind"})
     assert min(shown["name"], shown["type"]) >= 3
     by_name = parse(RememberRequest, {"name": "Walrus", "content": "x", "type": "rule"})

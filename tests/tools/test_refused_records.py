@@ -34,7 +34,7 @@ def spoiling(app: App, settings: Settings) -> None:
 
 async def indexes(app: App) -> dict[str, dict[str, Any]]:
     report = await in_thread(readiness, app)
-    return {line["name"]: line for line in report["indexes"]}
+    return {line.name: line.model_dump() for line in report.indexes}
 
 
 async def refused(app: App) -> dict[str, int]:

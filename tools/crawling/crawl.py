@@ -19,10 +19,8 @@ from auth.policy import may_read, require_writable
 from stores.errors import Forbidden, InvalidRequest, NotFound, Unavailable, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Document, Entity, JsonObject
-from tools.crawling.addresses import is_page, is_wanted, origin, page_address
-from tools.crawling.apart import read_apart
-from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
-from tools.crawling.texts import PageText, Unreadable
+from tools.crawling.fetching import Failing, Fetched, Gone, Site, is_page, is_wanted, open_site, origin, page_address
+from tools.crawling.texts import PageText, Unreadable, read_apart
 from tools.entities.documents import OPERATIONS as INGESTION
 from tools.entities.documents import DocumentText, IngestRequest, Page, Url, prepared, write_documents
 from tools.frame.operation import WRITERS, Request
@@ -115,7 +113,6 @@ class _Visit(NamedTuple):
     address: str
     depth: int
     parent: str = ""
-    """The page that names it."""
     is_known: bool = False
 
 
@@ -133,7 +130,6 @@ class _Crawl:
     seen: set[str] = field(default_factory=set)
     batch: list[Page] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
-    """Ids of documents to remove."""
     fetched: dict[str, JsonObject] = field(default_factory=dict)
     failures: list[JsonObject] = field(default_factory=list)
     may_pass: bool = False

@@ -16,11 +16,11 @@ from stores.jobs import JobDraft
 from stores.ledger import EntityQuery, Transaction
 from stores.records import Entity
 from tools.app import App
-from tools.crawling.addresses import page_address, resolved
 from tools.crawling.crawl import CRAWL, KEY, SYNC, CrawlSettings
+from tools.crawling.fetching import page_address, resolved
 from tools.entities.documents import source_draft
 from tools.entities.entities import readable
-from tools.frame.operation import WRITERS, Call, Request, Result, Route, mutation
+from tools.frame.operation import Call, Request, Result, Route, writing
 from tools.records.containment import contain
 from tools.records.entity_models import NAME_LIMIT, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
@@ -163,24 +163,19 @@ def _started(app: App, call: Call, tx: Transaction, source: Entity, function: st
     )
 
 
-_EVENTS = ("crawl_started", "crawl_progress")
+_SYNC_EVENTS = ("entity_created", "entity_deleted", "crawl_started", "crawl_progress", "crawl_sync_complete")
 OPERATIONS = (
-    mutation(
+    writing(
         crawl_source,
         Route("POST", "/api/sources/crawl", status=202, tag="documents", errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_created", "entity_updated", "entity_deleted", *_EVENTS, "crawl_complete"),
+        *("entity_created", "entity_updated", "entity_deleted", "crawl_started", "crawl_progress", "crawl_complete"),
     ),
-    mutation(
+    writing(
         sync_source,
         Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
+        *_SYNC_EVENTS,
     ),
-    mutation(
-        sync_all_sources,
-        Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)),
-        roles=WRITERS,
-        events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
+    writing(
+        sync_all_sources, Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)), *_SYNC_EVENTS
     ),
 )

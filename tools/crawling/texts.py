@@ -1,9 +1,11 @@
-"""Text of files and pages."""
+"""Text of files and pages; hostile ones are read in a process of their own, bounded in time and memory."""
 
 import codecs
 import io
 import json
+import os
 import re
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import PurePosixPath
@@ -29,6 +31,8 @@ SUFFIXES = {
 }
 MEMORY_LIMIT, PROCESSOR_S = 1 << 30, 30
 """Bytes and seconds of a process that reads one page."""
+PATIENCE_S = 60.0
+_COMMAND = "from tools.crawling.texts import main; main()"
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 
 
@@ -108,6 +112,33 @@ def _from_pdf(data: bytes) -> PageText:
         raise Unreadable(f"is a damaged PDF ({type(error).__name__})") from None
     head = [f"# {' '.join(title.split())}"] if title.strip() and parts else []
     return PageText(title, "\n\n".join([*head, *parts]), [], "")
+
+
+async def read_apart(name: str, content_type: str, data: bytes) -> PageText:
+    """Return the title and text of a page, as `to_text` does; HTML and PDF are read in a process of their own.
+
+    Raises:
+        Unreadable: As `to_text`, or it takes too much time or memory.
+    """
+    import anyio.to_thread  # noqa: PLC0415 - the other process does not need it
+
+    if kind_of(name, content_type) not in ("html", "pdf"):
+        return await anyio.to_thread.run_sync(to_text, name, content_type, data)
+    # Without the secrets of this process. -P: the working directory must not shadow our modules.
+    kept = {each: os.environ[each] for each in ("PATH", "SYSTEMROOT") if each in os.environ}
+    environ = kept | {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONUTF8": "1"}
+    command = [sys.executable, "-P", "-c", _COMMAND, name, content_type]
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            done = await anyio.run_process(command, input=data, env=environ, check=False, stderr=subprocess.DEVNULL)
+        found = json.loads(done.stdout)
+    except TimeoutError:
+        raise Unreadable("takes too long to read") from None
+    except ValueError:
+        raise Unreadable("takes too much time or memory to read") from None
+    if "wrong" in found:
+        raise Unreadable(found["wrong"])
+    return PageText(**found)
 
 
 def main() -> None:

@@ -18,7 +18,6 @@ _STAMPED = frozenset({"organization_id", "principal_id"})
 FOR_PROGRAMS = _STAMPED | {"mutation_receipt", "message_key", "revision"}
 """Fields of records and answers that no model needs."""
 RENAMED = {**FOR_AGENTS, "entity_id": "id"}
-"""Agents see one name for one thing."""
 _HEAD = ("score", "id", "type", "name")
 _LONG = ("content", "description")
 """Only these and Markdown keep their lines: one in a title would pass for another record."""

@@ -1,6 +1,6 @@
-"""Arguments as language models send them: repairs, synonyms and examples."""
+"""Arguments of tools: their schemas, and repairs, synonyms and examples of what language models send."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import cache
@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails, from_json, to_json
+
+from tools.frame.operation import Tool
 
 SYNONYMS: Mapping[str, str] = {
     "query": "q question search_query keywords text prompt topic", "goal": "task prompt question q query topic text",
@@ -28,8 +30,6 @@ SYNONYMS: Mapping[str, str] = {
 }  # fmt: skip
 """Our arguments, with words that other tools have for them."""
 CLASH = "two words for one field"
-IN_METADATA = frozenset({"memory_scope", "scope_key"})
-"""Keys of `metadata` that some tools take as arguments."""
 
 FOR_AGENTS: Mapping[str, str] = {"title": "name", "entity_type": "type", "kind": "type"}
 """Fields that agents know by one name, as they read it in answers; the field's own name is accepted, too."""
@@ -40,6 +40,18 @@ _LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
 _OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _LONGEST_NAME = 500
 """Characters; items of a list that may be longer are sentences, in which commas separate nothing."""
+
+Schema = dict[str, Any]
+
+_NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
+"""Keywords whose keys are names of fields or definitions."""
+_LITERAL = ("default", "const", "enum", "examples", "required")
+"""Keywords whose values are not schemas."""
+_UNWANTED = ("title", "minLength", "maxLength", "minItems", "maxItems", "pattern")
+_LONG = 20
+"""Longer enumerations are stated once, by the argument that takes a single value."""
+_EVIDENT: tuple[tuple[str, Any], ...] = (("minimum", 0), ("minimum", 1), ("default", []))
+_NULL: Schema = {"type": "null"}
 
 
 def names_for_agents(model: type[BaseModel]) -> dict[str, str]:
@@ -178,3 +190,64 @@ def _chosen(field: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str,
     field = options[0] if options else field
     reference = field.get("$ref", "").rpartition("/")[2]
     return _chosen(schema["$defs"][reference], schema) if reference else field
+
+
+def input_schema(model: type[BaseModel], tool: Tool) -> Schema:
+    """Make the schema of a tool's arguments by their names for agents, without null for optional ones."""
+    schema = rebuilt(model.model_json_schema(mode="validation"), _shortened)
+    properties = {name: field for name, field in schema.get("properties", {}).items() if name not in tool.omit}
+    for name, words in tool.omit_values.items():
+        properties[name] = {
+            **properties[name],
+            "enum": [each for each in properties[name]["enum"] if each not in words],
+        }
+    for name, value in tool.defaults.items():
+        properties[name] = {**properties[name], "default": value}
+    names = names_for_agents(model)
+    shown = {names.get(name, name): field for name, field in properties.items()}
+    found: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
+    if required := [names.get(name, name) for name in schema.get("required", ()) if name in properties]:
+        found["required"] = required
+    definitions = schema.get("$defs", {})
+
+    def inlined(node: Schema) -> Schema:
+        if reference := node.pop("$ref", None):
+            node = rebuilt({**definitions[reference.rpartition("/")[2]], **node}, inlined)
+        if node.get("additionalProperties") in ({}, True) and node.get("type") == "object":
+            # The default of an object.
+            del node["additionalProperties"]
+        return node
+
+    return dict(rebuilt(found, inlined))
+
+
+def rebuilt(schema: Any, change: Callable[[Schema], Schema]) -> Any:
+    """Copy a JSON schema; `change` gets a copy of each schema in it, the inner ones first, and returns what stays."""
+    if isinstance(schema, list):
+        return [rebuilt(item, change) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found: Schema = {}
+    for key, value in schema.items():
+        if key in _NAMED:
+            found[key] = {name: rebuilt(field, change) for name, field in value.items()}
+        else:
+            found[key] = value if key in _LITERAL else rebuilt(value, change)
+    return change(found)
+
+
+def _shortened(schema: Schema) -> Schema:
+    found = {key: value for key, value in schema.items() if key not in _UNWANTED and (key, value) not in _EVIDENT}
+    if len(schema.get("items", {}).get("enum", ())) > _LONG:
+        found["items"] = {"type": "string"}
+    return without_null(found)
+
+
+def without_null(schema: Schema) -> Schema:
+    """Drop null from the types of an optional field, and from its default."""
+    options = schema.get("anyOf", [])
+    if _NULL not in options:
+        return schema
+    rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
+    others = [option for option in options if option != _NULL]
+    return {**others[0], **rest} if len(others) == 1 else {**rest, "anyOf": others}

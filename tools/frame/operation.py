@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -63,6 +63,8 @@ class Result(BaseModel):
     """Base of all results."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
+    http_status: ClassVar[int | None] = None
+    """Status of the answer if it is not that of the route."""
 
     @classmethod
     def of(cls, record: object, **more: Any) -> Self:
@@ -150,6 +152,8 @@ class Route:
     body_limit: int = 8 * 1024 * 1024
     errors: Collection[int] = ()
     """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
+    also: Collection[int] = ()
+    """Further statuses with the same body."""
     rate: str | None = None
     """Rate limit per caller or address, such as `5/minute`."""
     takes_form: bool = False
@@ -279,7 +283,6 @@ class Outcome:
         return b"" if self.result is None else self.result.model_dump_json().encode()
 
     def body(self) -> JsonObject:
-        """Return the answer as a plain object."""
         if self.stored is not None:
             return dict(json.loads(self.stored)) if self.stored else {}
         found = {} if self.result is None else self.result.model_dump(mode="json")

@@ -11,16 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
-from tools.frame.arguments import (
-    CLASH,
-    IN_METADATA,
-    SYNONYMS,
-    examples,
-    fields_at,
-    mended,
-    names_for_agents,
-    with_own_names,
-)
+from tools.frame.arguments import CLASH, SYNONYMS, examples, fields_at, mended, names_for_agents, with_own_names
 from tools.frame.dates import NO_DATE
 from tools.frame.operation import Request, Tool
 
@@ -29,6 +20,8 @@ Names = Collection[str]
 MOST_NAMED, MOST_LISTED = 10, 200
 """Wrong fields in the message of an error, and in its details."""
 
+IN_METADATA = frozenset({"memory_scope", "scope_key"})
+"""Keys of `metadata` that some tools take as arguments."""
 _EXPECTED = {"missing": "a value: it is required", "extra_forbidden": "no such field"}
 
 

@@ -1,13 +1,12 @@
 """Batches of a source's records, as the server takes them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from stores.records import JsonObject
-from tools.frame.json_values import without_none
-from tools.imports.adapters.base import Format
+from tools.imports.adapters.base import Format, Item
 from tools.imports.files import SourceFiles
-from tools.imports.records import ImportedRecord, ImportedRelation, Item, SkippedRecord
+from tools.imports.models import RecordToImport, RelationToImport, SkippedPart
 
 BYTES = 1_000_000
 
@@ -28,13 +27,9 @@ class Batch:
         return len(self.records) + len(self.relations) + len(self.skipped)
 
     def add(self, item: Item) -> None:
-        if isinstance(item, ImportedRecord):
-            self.records.append(without_none(asdict(item) | {"origin": without_none(asdict(item.origin))}))
-            self.characters += len(item.content)
-        elif isinstance(item, SkippedRecord):
-            self.skipped.append({"origin": without_none(asdict(item.origin)), "reason": item.reason})
-        elif isinstance(item, ImportedRelation):
-            self.relations.append(without_none(asdict(item) | {"origin": None}))
+        lists = {RecordToImport: self.records, RelationToImport: self.relations, SkippedPart: self.skipped}
+        lists[type(item)].append(item.model_dump(mode="json", exclude_none=True))
+        self.characters += len(item.content) if isinstance(item, RecordToImport) else 0
 
     def body(self) -> JsonObject:
         lists: JsonObject = {"records": [*self.records], "relations": [*self.relations], "skipped": [*self.skipped]}
@@ -60,7 +55,7 @@ def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *
             batch.add(item)
             batch.checkpoint = {"file": file.name, "items": number}
             # Who makes a project may write into it with the next request.
-            is_project = isinstance(item, ImportedRecord) and item.entity_type == "project"
+            is_project = isinstance(item, RecordToImport) and item.entity_type == "project"
             if is_project or batch.size >= most or batch.characters >= BYTES:
                 yield batch
                 batch = Batch(checkpoint=batch.checkpoint)

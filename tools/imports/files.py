@@ -33,12 +33,10 @@ class SourceFile:
     """Relative path with `/`; the file's own name if the source is one file."""
     size: int
     open: Callable[[], Any] = field(default=BytesIO, repr=False, compare=False)
-    """Opens a binary stream."""
     path: Path | None = None
     """None inside an archive."""
     members: tuple["SourceFile", ...] = ()
     problem: str = ""
-    """Reason for which it is not read."""
 
     @property
     def base(self) -> str:
@@ -60,7 +58,6 @@ class SourceFiles:
     root: Path
     scan: Callable[[], Iterator[SourceFile]]
     left_out: tuple[SourceFile, ...] = ()
-    """Members of an archive that are not read."""
 
     def __iter__(self) -> Iterator[SourceFile]:
         return self.scan()

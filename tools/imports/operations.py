@@ -13,7 +13,7 @@ from stores.records import JsonObject
 from stores.source_imports import ENDED, SourceImport
 from tools.app import App
 from tools.frame.audit_entries import memory_entry, secrets_entries
-from tools.frame.operation import WRITERS, Call, Operation, Request, Route, mutation
+from tools.frame.operation import WRITERS, Call, Operation, Request, Route, writing
 from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
 from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, relation_key
@@ -212,20 +212,13 @@ OPERATIONS = (
     Operation(
         source_import, route=Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404))
     ),
-    mutation(
-        start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), roles=WRITERS, events=(EVENT,)
-    ),
-    mutation(
+    writing(start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), EVENT),
+    writing(
         keep_import_records,
         Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
-        roles=WRITERS,
-        events=(EVENT, "raw_capture_changed", "entity_created"),
+        *(EVENT, "raw_capture_changed", "entity_created"),
         unscreened=frozenset({"relations"}),
     ),
-    mutation(
-        resume_import, Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), roles=WRITERS, events=(EVENT,)
-    ),
-    mutation(
-        cancel_import, Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), roles=WRITERS, events=(EVENT,)
-    ),
+    writing(resume_import, Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), EVENT),
+    writing(cancel_import, Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), EVENT),
 )

@@ -57,7 +57,6 @@ class ModelSettings:
 
 
 def read_model_settings(environ: Mapping[str, str]) -> ModelSettings:
-    """Read the settings of the language model; an empty value counts as unset."""
     names = ("provider", "model", "base_url", "api_key", "timeout_s")
     found = {name: environ.get(f"{PREFIX}LLM_{name.upper()}", "").strip() or None for name in names}
     keys = {provider: key for provider, name in KEY_NAMES.items() if (key := environ.get(name, "").strip())}

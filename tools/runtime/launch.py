@@ -61,12 +61,10 @@ def server_process(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    server: ServerProcess | None = None
     try:
-        server = ServerProcess(process, _wait_ready(process, data_dir, log), log)
-        yield server
+        yield ServerProcess(process, _wait_ready(process, data_dir, log), log)
     finally:
-        (server or ServerProcess(process, "", log)).stop()
+        ServerProcess(process, "", log).stop()
 
 
 def _wait_ready(process: subprocess.Popen[bytes], data_dir: Path, log: Path) -> str:

@@ -18,6 +18,7 @@ from tools.runtime.settings_checks import (
     OIDC_NAME,
     HeaderSecret,
     HostHeader,
+    MailText,
     Network,
     OidcSetting,
     Origin,
@@ -181,8 +182,8 @@ class Settings(BaseModel):
         "starttls",
         description="Encryption of the connection to the mail server; `none` is for a server on this machine.",
     )
-    smtp_username: str | None = Field(None, description="User name at the mail server, if it needs one.")
-    smtp_password: str | None = Field(None, description="Password at the mail server.", repr=False)
+    smtp_username: MailText | None = Field(None, description="User name at the mail server, if it needs one.")
+    smtp_password: MailText | None = Field(None, description="Password at the mail server.", repr=False)
     smtp_ca_file: UserPath | None = Field(
         None, description="CA certificates (PEM) for the mail server, instead of the system's."
     )
@@ -199,13 +200,6 @@ class Settings(BaseModel):
     metrics_scrape_token: str | None = Field(None, description="Token for /metrics from other machines.", repr=False)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Minimum level of log lines.")
     log_format: Literal["json", "console"] = Field("console", description="Format of log lines.")
-
-    @field_validator("smtp_username", "smtp_password")
-    @classmethod
-    def _can_be_sent(cls, text: str | None) -> str | None:
-        if text is not None and not text.isascii():
-            raise ValueError("only ASCII characters can be sent to a mail server")
-        return text
 
     @field_validator("smtp_ca_file")
     @classmethod
@@ -254,7 +248,6 @@ class Settings(BaseModel):
 
     @property
     def reading_threads(self) -> int:
-        """Texts read in parallel for the indexes while nobody searches."""
         return min(self.embedding_threads or READ_AT_ONCE, processors())
 
     @property

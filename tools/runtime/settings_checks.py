@@ -3,20 +3,11 @@
 import ipaddress
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    PrivateAttr,
-    StringConstraints,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from auth.external.provider import OidcProvider
@@ -26,19 +17,13 @@ SECRET_LENGTH = 32
 _MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
-def _secret(text: str) -> str:
-    if len(text.strip()) < SECRET_LENGTH:
-        raise ValueError(
-            f"it has fewer than {SECRET_LENGTH} characters, blanks at its ends aside:"
-            " set a random one, for example from `openssl rand -hex 32`"
-        )
-    return text
+def _required(is_valid: Callable[[str], object], rule: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not is_valid(text):
+            raise ValueError(rule)
+        return text
 
-
-def _public_address(text: str) -> str:
-    if not is_web_address(text) or "?" in text:
-        raise ValueError("it must be an http or https URL without a query, such as https://engrain.example")
-    return text
+    return AfterValidator(check)
 
 
 def _at_home(path: Path) -> Path:
@@ -49,55 +34,56 @@ def _at_home(path: Path) -> Path:
         raise ValueError(f"there is no home folder for {path}") from None
 
 
-def _matching(pattern: str, rule: str) -> AfterValidator:
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise ValueError(rule)
-        return text
-
-    return AfterValidator(check)
-
-
 def _network(text: str) -> str:
     ipaddress.ip_network(text)
     return text
 
 
-def _sender(text: str) -> str:
+def _is_sender(text: str) -> bool:
     from email.utils import parseaddr  # noqa: PLC0415 - few servers send mail, and all of them start
 
-    if not _MAILBOX.fullmatch(parseaddr(text)[1]) or not text.isprintable():
-        raise ValueError("it must hold an e-mail address, such as Engrain <engrain@example.org>")
-    return text
+    return text.isprintable() and _MAILBOX.fullmatch(parseaddr(text)[1]) is not None
 
 
-def _header_secret(text: str) -> str:
-    # Otherwise the HTTP library would quote the whole key in its error.
-    if not text.strip() or not (text.isascii() and text.isprintable()) or " " in text.strip():
-        raise ValueError("it holds a character that no key has: copy it again")
-    return text.strip()
-
-
-HeaderSecret = Annotated[str, AfterValidator(_header_secret)]
-SigningSecret = Annotated[str, AfterValidator(_secret)]
 UserPath = Annotated[Path, AfterValidator(_at_home)]
-PublicAddress = Annotated[str, AfterValidator(_public_address)]
 Network = Annotated[str, AfterValidator(_network)]
+# Otherwise the HTTP library would quote the whole key in its error.
+HeaderSecret = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True),
+    _required(re.compile(r"[!-~]+").fullmatch, "it holds a character that no key has: copy it again"),
+]
+SigningSecret = Annotated[
+    str,
+    _required(
+        lambda text: len(text.strip()) >= SECRET_LENGTH,
+        f"it has fewer than {SECRET_LENGTH} characters, blanks at its ends aside: set a random one, for example from "
+        "`openssl rand -hex 32`",
+    ),
+]
+PublicAddress = Annotated[
+    str,
+    _required(
+        lambda text: is_web_address(text) and "?" not in text,
+        "it must be an http or https URL without a query, such as https://engrain.example",
+    ),
+]
 Origin = Annotated[
     str,
-    _matching(
-        r"\*|[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+",
+    _required(
+        re.compile(r"\*|[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+").fullmatch,
         "an origin is a scheme, a host and maybe a port, such as https://app.example, and * is any",
     ),
 ]
 HostHeader = Annotated[
     str,
-    _matching(
-        r"\*|(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?",
+    _required(
+        re.compile(r"\*|(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?").fullmatch,
         "a host is a name or an address, maybe with a port, such as engrain.example:8420; * is any",
     ),
 ]
-Sender = Annotated[str, AfterValidator(_sender)]
+Sender = Annotated[str, _required(_is_sender, "it must hold an e-mail address, such as Engrain <engrain@example.org>")]
+MailText = Annotated[str, _required(str.isascii, "only ASCII characters can be sent to a mail server")]
 
 
 OIDC_NAME = "ENGRAIN_OIDC"
@@ -107,8 +93,6 @@ Word = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"
 
 
 class ProviderSetting(BaseModel):
-    """One provider."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
@@ -131,8 +115,6 @@ class ProviderSetting(BaseModel):
 
 
 class OidcSetting(BaseModel):
-    """All providers, and their defaults."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     providers: tuple[ProviderSetting, ...] = ()
@@ -142,7 +124,7 @@ class OidcSetting(BaseModel):
     session_minutes: int = Field(60, ge=5, le=1440)
     silent_refresh_enabled: bool = False
     extra_providers_enabled: bool = False
-    _secrets: dict[str, str] = PrivateAttr(default_factory=dict)
+    _secrets: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _agree(self) -> "OidcSetting":

@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from rest_bridge.oauth.endpoint import STATE_LENGTH
+from rest_bridge.oauth import STATE_LENGTH
 from stores.ledger import AuditQuery
 from tests.people import Person, person
 from tests.rest_bridge.harness import BASE, Clock

@@ -11,7 +11,7 @@ import pytest
 
 from auth.grants import CODE_LIFETIME
 from rest_bridge.application import build_asgi
-from rest_bridge.oauth.endpoint import BODY_LIMIT
+from rest_bridge.oauth import BODY_LIMIT
 from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.people import Person, person

@@ -4,9 +4,8 @@ import ipaddress
 
 import pytest
 
-from tools.crawling.addresses import is_page, is_public, is_wanted, page_address
-from tools.crawling.apart import read_apart
-from tools.crawling.texts import Unreadable, to_text
+from tools.crawling.fetching import is_page, is_public, is_wanted, page_address
+from tools.crawling.texts import Unreadable, read_apart, to_text
 
 PAGE = """<!doctype html><html><head><title>Lamps - Docs</title><base href="/docs/"><style>p{}</style></head><body>
 <header><a href="/home">Home</a> Site</header><nav><ul><li>Menu</li></ul></nav>

@@ -2,7 +2,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, JsonValue, StringConstraints
 
-from tools.frame.tool_schemas import input_schema
+from tools.frame.arguments import input_schema
+from tools.frame.operation import Tool
 
 
 class Arguments(BaseModel):
@@ -15,7 +16,7 @@ class Arguments(BaseModel):
 
 
 def test_arguments_are_described_without_noise() -> None:
-    assert input_schema(Arguments, frozenset({"hidden"})) == {
+    assert input_schema(Arguments, Tool("Try", read_only=True, omit=frozenset({"hidden"}))) == {
         "type": "object",
         "additionalProperties": False,
         "required": ["name"],
@@ -30,5 +31,6 @@ def test_arguments_are_described_without_noise() -> None:
 
 
 def test_words_that_are_for_programs_alone_are_not_offered() -> None:
-    schema = input_schema(Arguments, frozenset(), {"kind": frozenset({"b"})})
+    tool = Tool("Try", read_only=True, omit_values={"kind": frozenset({"b"})})
+    schema = input_schema(Arguments, tool)
     assert schema["properties"]["type"]["enum"] == ["a"]

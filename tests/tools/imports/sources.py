@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tools.imports.adapters import ADAPTERS
+from tools.imports.adapters.base import Item
 from tools.imports.files import SourceFiles, open_source
-from tools.imports.records import ImportedRecord, ImportedRelation, Item, SkippedRecord
+from tools.imports.models import RecordToImport, RelationToImport, SkippedPart
 
 
 def made(folder: Path, files: Mapping[str, object]) -> SourceFiles:
@@ -28,14 +29,14 @@ def items(adapter: str, source: SourceFiles) -> list[Item]:
     return [item for file in reader.files(source) for item in reader.read(file)]
 
 
-def records(adapter: str, source: SourceFiles) -> list[ImportedRecord]:
-    return [item for item in items(adapter, source) if isinstance(item, ImportedRecord)]
+def records(adapter: str, source: SourceFiles) -> list[RecordToImport]:
+    return [item for item in items(adapter, source) if isinstance(item, RecordToImport)]
 
 
 def relations(adapter: str, source: SourceFiles) -> list[tuple[str, str, str]]:
-    found = (item for item in items(adapter, source) if isinstance(item, ImportedRelation))
+    found = (item for item in items(adapter, source) if isinstance(item, RelationToImport))
     return [(item.source, item.relationship, item.target) for item in found]
 
 
 def skipped(adapter: str, source: SourceFiles) -> list[str]:
-    return [item.reason for item in items(adapter, source) if isinstance(item, SkippedRecord)]
+    return [item.reason for item in items(adapter, source) if isinstance(item, SkippedPart)]

@@ -94,7 +94,7 @@ def test_notes_of_a_vault(tmp_path: Path) -> None:
     source = made(tmp_path, notes | {".obsidian/app.json": "{}", "new/2024.md": "# Plan\n", "CLAUDE.md": ""})
     assert recognised(source) is ADAPTERS["markdown"]
     coffee, shop, tea, plan = records("markdown", source)
-    assert (shop.name, shop.entity_type, shop.tags) == ("The shop", "decision", ("retail", "web", "goods/hot"))
+    assert (shop.name, shop.entity_type, shop.tags) == ("The shop", "decision", ["retail", "web", "goods/hot"])
     assert shop.content == body
     assert shop.metadata == {"captured_at": "2024-05-07", "front_matter": {"mood": "calm", "aliases": ["Store"]}}
     assert [(each.name, each.entity_type) for each in (coffee, tea, plan)] == [
@@ -164,7 +164,7 @@ def test_json_lines(tmp_path: Path) -> None:
     source = made(tmp_path, {"x.jsonl": text + "[]\n{\n"})
     assert recognised(source) is ADAPTERS["jsonl"]
     first, second = records("jsonl", source)
-    assert (first.key, first.name, first.entity_type, first.tags) == ("7", "Tea", "decision", ("x",))
+    assert (first.key, first.name, first.entity_type, first.tags) == ("7", "Tea", "decision", ["x"])
     assert first.metadata == {"a": 1, "captured_at": "2099-01-01"}
     assert (first.origin.line, first.origin.begin, first.origin.end) == (1, 0, text.index("\n") + 1)
     assert (second.key, second.entity_type) == ("x.jsonl:2", "raw_memory")
@@ -183,7 +183,7 @@ def test_the_file_of_the_mcp_memory_server(tmp_path: Path) -> None:
     assert recognised(source) is ADAPTERS["mcp-memory"]
     ann, shop = records("mcp-memory", source)
     assert (ann.entity_type, ann.content) == ("person", "Likes tea\nIs kind")
-    assert (shop.entity_type, shop.tags, shop.content) == ("topic", ("company",), "Shop")
+    assert (shop.entity_type, shop.tags, shop.content) == ("topic", ["company"], "Shop")
     assert relations("mcp-memory", source) == [(ann.key, "WORKS_AT", shop.key)]
     assert len(skipped("mcp-memory", source)) == 1
 

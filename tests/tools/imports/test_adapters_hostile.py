@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from stores.records import JsonObject
 from tests.tools.imports.sources import items, json_lines, made, records, skipped
 from tools.imports.adapters import ADAPTERS, recognised
-from tools.imports.adapters.base import fitted
+from tools.imports.adapters.base import fitted, imported
 from tools.imports.adapters.values import moment
 from tools.imports.files import open_source
-from tools.imports.records import ImportedRecord, Origin, SkippedRecord
+from tools.imports.models import PlaceInSource, RecordToImport, SkippedPart
 
 NAMES = (
     "conversations.json", "a.jsonl", "a.md", "CLAUDE.md", "a.mbox", "cur/1700000000.M1.host", "session-1.json",
@@ -80,7 +80,7 @@ def test_any_json_becomes_records_that_fit(tmp_path: Path, adapter: str, data: s
     made(tmp_path, dict.fromkeys(("message/s/m.json", "part/m/p.json"), json.dumps(found[0] if found else [])))
     for source in (tmp_path, tmp_path / "a.jsonl", tmp_path / "conversations.json"):
         for item in items(adapter, open_source(source)):
-            if isinstance(item, ImportedRecord):
+            if isinstance(item, RecordToImport):
                 assert 0 < len(item.key) <= 400
                 assert item.content
                 json.dumps(item.metadata, allow_nan=False).encode()
@@ -88,14 +88,15 @@ def test_any_json_becomes_records_that_fit(tmp_path: Path, adapter: str, data: s
 
 
 def test_records_are_cut_to_the_limits_of_the_store() -> None:
-    origin = Origin("a.md")
+    origin = PlaceInSource(path="a.md")
     content = "# One\n" + "x" * 30_000 + "\n\n# Two\n" + "y" * 60_000
-    parts = list(fitted(ImportedRecord("k", "n" * 900, content, origin, "note", ("t" * 900, "", "t"))))
+    tags = ["t" * 900, "", "t"]
+    parts = list(fitted(imported("k", "n" * 900, content, origin, entity_type="note", tags=tags)))
     assert "".join(part.content for part in parts) == content
     assert [part.key for part in parts] == ["k", "k#2", "k#3"]
     assert parts[1].content.startswith("# Two")
     assert [part.name for part in parts] == ["n" * 200, "n" * 196 + " (2)", "n" * 196 + " (3)"]
-    assert parts[0].tags == ("t" * 200, "t")
+    assert parts[0].tags == ["t" * 200, "t"]
     deep: JsonObject = {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": {"a": 1}}}}}}}}}
     given: JsonObject = {
         "memory_scope": "public",
@@ -105,7 +106,7 @@ def test_records_are_cut_to_the_limits_of_the_store() -> None:
         "none": None,
         "deep": deep,
     }
-    (memory,) = fitted(ImportedRecord("k" * 900, "", "a\0\ud800b", origin, metadata=given))
+    (memory,) = fitted(imported("k" * 900, "", "a\0\ud800b", origin, metadata=given))
     assert (memory.name, memory.content, len(memory.key)) == ("a.md", "a\ufffd\ufffdb", 380)
     assert memory.metadata == {"x": "nan", "big": str(2**60), "no": False}
 
@@ -147,8 +148,8 @@ def test_an_array_is_read_up_to_where_it_is_damaged(tmp_path: Path, end: str, wr
     talk = json.dumps({"uuid": "1", "chat_messages": [{"uuid": "2", "sender": "human", "text": "Grüße" * 500_000}]})
     source = made(tmp_path, {"conversations.json": f"\ufeff\n[ {talk} {end}"})
     found = items("claude-chat", source)
-    assert [each.content for each in found if isinstance(each, ImportedRecord)][:1] == ["Grüße" * 100_000]
-    told = [each.reason for each in found if isinstance(each, SkippedRecord)]
+    assert [each.content for each in found if isinstance(each, RecordToImport)][:1] == ["Grüße" * 100_000]
+    told = [each.reason for each in found if isinstance(each, SkippedPart)]
     assert len(told) == len(wrong)
     assert all(part in reason for part, reason in zip(wrong, told, strict=True))
 
@@ -173,4 +174,4 @@ def test_members_of_an_archive_that_are_left_out_are_told(tmp_path: Path) -> Non
         archive.writestr("../b.md", "Text")
     told = items("markdown", open_source(tmp_path / "a.zip"))
     assert [item.origin.path for item in told] == ["notes/a.md", "../b.md"]
-    assert isinstance(told[1], SkippedRecord)
+    assert isinstance(told[1], SkippedPart)

@@ -5,9 +5,8 @@ from dataclasses import replace
 from itertools import islice
 
 from tools.imports.adapters import agents, chats, engrain, json_lines, mail, markdown
-from tools.imports.adapters.base import Format, beginning, by_line
+from tools.imports.adapters.base import Format, Item, beginning, by_line
 from tools.imports.files import SourceFile, SourceFiles
-from tools.imports.records import Item
 
 LOOKED_AT = 2_000
 """Files that decide which format a source has."""

@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 from urllib.parse import quote
 
-from tools.imports.adapters.base import READ_ERRORS, Thread, by_line, json_object, unread
+from tools.imports.adapters.base import READ_ERRORS, Item, Thread, by_line, json_object, place_in, unread
 from tools.imports.adapters.values import Object, at, labels, listed, said, text_at
 from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles
-from tools.imports.records import ImportedRecord, Item, Origin
+from tools.imports.models import PlaceInSource, RecordToImport
 
 # Parts of a user's message that the tool wrote, not the user.
 _NOISE = re.compile(
@@ -31,7 +31,7 @@ def _last(path: object) -> str:
     return re.split(r"[/\\]", path.rstrip("/\\"))[-1] if isinstance(path, str) else ""
 
 
-def claude_code(thread: Thread, line: Object, origin: Origin) -> Iterator[ImportedRecord]:
+def claude_code(thread: Thread, line: Object, origin: PlaceInSource) -> Iterator[RecordToImport]:
     # Lines of the kind `summary` name other sessions.
     thread.title = text_at(line, "customTitle") or text_at(line, "aiTitle") or thread.title
     if not any(line.get(mark) for mark in _ASIDE):
@@ -41,7 +41,7 @@ def claude_code(thread: Thread, line: Object, origin: Origin) -> Iterator[Import
         yield from thread.turn(origin, text_at(line, "uuid"), line.get("type"), text, line.get("timestamp"))
 
 
-def codex(thread: Thread, line: Object, origin: Origin) -> Iterator[ImportedRecord]:
+def codex(thread: Thread, line: Object, origin: PlaceInSource) -> Iterator[RecordToImport]:
     # The first sessions had no payloads.
     payload = line["payload"] if isinstance(line.get("payload"), dict) else line
     # A fork repeats the head of the session that it comes from.
@@ -58,10 +58,10 @@ def gemini(file: SourceFile) -> Iterator[Item]:
     if file.name.lower().endswith(".jsonl"):
         yield from by_line(_gemini)(file)
     else:
-        yield from _gemini(Thread(file.stem), _json(file), Origin(file.name))
+        yield from _gemini(Thread(file.stem), _json(file), place_in(file))
 
 
-def _gemini(thread: Thread, line: Object, origin: Origin) -> Iterator[ImportedRecord]:
+def _gemini(thread: Thread, line: Object, origin: PlaceInSource) -> Iterator[RecordToImport]:
     thread.id = text_at(line, "sessionId") or thread.id
     thread.title = text_at(line, "summary") or text_at(line, "$set", "summary") or thread.title
     thread.is_left_out = thread.is_left_out or line.get("kind") == "subagent"
@@ -95,10 +95,10 @@ def opencode(file: SourceFile) -> Iterator[Item]:
         try:
             message, *parts = map(_json, (member, *member.members))
         except READ_ERRORS as error:
-            yield unread(Origin(member.name), error)
+            yield unread(place_in(member), error)
             continue
         if member.folder == file.name:
-            yield from _opencode_turn(thread, Origin(member.name), member.stem, message, parts)
+            yield from _opencode_turn(thread, place_in(member), member.stem, message, parts)
         else:
             thread.title, thread.labels = text_at(message, "title"), labels((_last(message.get("directory")),))
             thread.is_left_out = message.get("parentID") is not None
@@ -108,7 +108,7 @@ def _opencode_database(file: SourceFile) -> Iterator[Item]:
     if file.path is None:
         raise ValueError("Unpack the archive to read the database in it.")
     with closing(sqlite3.connect(f"file:{quote(str(file.path))}?mode=ro", uri=True)) as database:
-        thread, origin = Thread(""), Origin(file.name)
+        thread, origin = Thread(""), place_in(file)
         for key, session, created, data, title, directory in database.execute(_MESSAGES):
             if session != thread.id:
                 thread = Thread(str(session), str(title or ""), labels((_last(directory),)))
@@ -121,8 +121,8 @@ def _opencode_database(file: SourceFile) -> Iterator[Item]:
 
 
 def _opencode_turn(
-    thread: Thread, origin: Origin, key: str, message: Object, parts: list[Object]
-) -> Iterator[ImportedRecord]:
+    thread: Thread, origin: PlaceInSource, key: str, message: Object, parts: list[Object]
+) -> Iterator[RecordToImport]:
     spoken = [part for part in parts if not (part.get("synthetic") or part.get("ignored"))]
     if message.get("summary") is not True:  # Made to shorten the context.
         yield from thread.turn(origin, key, message.get("role"), said(spoken, _NOISE), at(message, "time", "created"))

@@ -9,18 +9,18 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.errors import MessageError
 from io import TextIOWrapper
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 
 from stores.records import RAW_MEMORY, JsonObject
 from tools.imports.adapters.values import Object, clean, first_line, labels, moment
 from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles, lines
-from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin, SkippedRecord
+from tools.imports.models import PlaceInSource, RecordToImport, RelationToImport, SkippedPart
 from tools.records.entity_models import CONTENT_LIMIT, LABEL_LIMIT, NAME_LIMIT
 from tools.records.entity_types import ENTITY_TYPES
 from tools.records.memory_models import RAW_CONTENT_LIMIT
@@ -32,7 +32,6 @@ READ_ERRORS = (
 )  # fmt: skip
 KEY_LENGTH, TITLE_LENGTH, TEXT_LENGTH, LIST_LENGTH, DEPTH = 380, 300, 10_000, 1_000, 8
 HEAD_BYTES = 64 * 2**10
-"""Bytes of a file that decide on its format."""
 KEYS = 1_000_000
 """Keys of a file that are remembered to find a second record of the same key."""
 TYPES = frozenset(ENTITY_TYPES) - {"project", "task", "epic", "source", "document", "passage", "team", "community"}
@@ -43,6 +42,7 @@ _SCOPING = frozenset(("memory_scope", "scope_key", "project_id", "raw_memory_id"
 _VALUE = re.compile(r"[^\s,]")
 _DECODER = json.JSONDecoder()
 
+Item = RecordToImport | RelationToImport | SkippedPart
 Find = Callable[[SourceFiles], Iterable[SourceFile]]
 Parse = Callable[[SourceFile], Iterator[Item]]
 
@@ -71,24 +71,23 @@ class Format:
     def read(self, file: SourceFile) -> Iterator[Item]:
         """Read one file in bounded memory, with records cut to the limits of the store. A key counts once."""
         if file.problem:
-            yield SkippedRecord(Origin(file.name), file.problem)
+            yield SkippedPart(origin=place_in(file), reason=file.problem)
             return
         keys: set[int] = set()
         try:
             for item in self.parse(file):
-                if isinstance(item, ImportedRelation):
-                    yield replace(item, source=_key(item.source), target=_key(item.target))
-                elif isinstance(item, SkippedRecord):
+                if not isinstance(item, RecordToImport):
                     yield item
                 elif hash(item.key) in keys:
-                    yield SkippedRecord(item.origin, f"A second record has the key {clean(item.key)[:TITLE_LENGTH]}.")
+                    reason = f"A second record has the key {clean(item.key)[:TITLE_LENGTH]}."
+                    yield SkippedPart(origin=item.origin, reason=reason)
                 else:
                     if len(keys) >= KEYS:
                         keys.clear()
                     keys.add(hash(item.key))
                     yield from fitted(item) if item.exported is None else (item,)
         except READ_ERRORS as error:
-            yield unread(Origin(file.name), error)
+            yield unread(place_in(file), error)
 
 
 @dataclass(slots=True)
@@ -101,9 +100,8 @@ class Thread:
     turns: int = 0
     is_left_out: bool = False
     seen: set[str] = field(default_factory=set)
-    """Ids of messages, where a format repeats them."""
 
-    def turn(self, origin: Origin, key: str, role: object, text: str, at: object) -> Iterator[ImportedRecord]:
+    def turn(self, origin: PlaceInSource, key: str, role: object, text: str, at: object) -> Iterator[RecordToImport]:
         """Return a turn of user or assistant; nothing for others and without text."""
         speaker = _SPEAKERS.get(role) if isinstance(role, str) else None
         if self.is_left_out or speaker is None or not text.strip():
@@ -114,7 +112,25 @@ class Thread:
             "participants": ["user", "assistant"], "labels": [*self.labels],
         }  # fmt: skip
         key = key or f"{self.id}:{origin.line or self.turns}"
-        yield ImportedRecord(key, self.title or first_line(text), text, origin, metadata=metadata)
+        yield imported(key, self.title or first_line(text), text, origin, metadata=metadata)
+
+
+def place_in(
+    file: SourceFile, line: int | None = None, begin: int | None = None, end: int | None = None
+) -> PlaceInSource:
+    return PlaceInSource.model_construct(path=file.name, line=line, begin=begin, end=end)
+
+
+def imported(key: str, name: str, content: str, origin: PlaceInSource, **more: Any) -> RecordToImport:
+    """Make a record, which may exceed the limits of the store until it is `fitted`.
+
+    Its key stays the same when the source is read again: a message id, a path.
+    """
+    return RecordToImport.model_construct(key=key, name=name, content=content, origin=origin, **more)
+
+
+def relation(source: str, relationship: str, target: str) -> RelationToImport:
+    return RelationToImport(source=_key(source), relationship=relationship, target=_key(target))
 
 
 def beginning(pattern: bytes, name: str = "") -> Find:
@@ -130,13 +146,13 @@ def beginning(pattern: bytes, name: str = "") -> Find:
     return lambda source: (file for file in source if path.search(file.name) and holds(file))
 
 
-def by_line(turns: Callable[[Thread, Object, Origin], Iterator[Item]]) -> Parse:
+def by_line(turns: Callable[[Thread, Object, PlaceInSource], Iterator[Item]]) -> Parse:
     """Read JSON Lines object by object; the thread is the same for all of a file."""
 
     def parse(file: SourceFile) -> Iterator[Item]:
         thread = Thread(file.stem)
         for item in json_lines(file):
-            if isinstance(item, SkippedRecord):
+            if isinstance(item, SkippedPart):
                 yield item
             else:
                 yield from turns(thread, item[1], item[0])
@@ -144,23 +160,24 @@ def by_line(turns: Callable[[Thread, Object, Origin], Iterator[Item]]) -> Parse:
     return parse
 
 
-def unread(origin: Origin, error: BaseException) -> SkippedRecord:
+def unread(origin: PlaceInSource, error: BaseException) -> SkippedPart:
     reason = clean(str(error))[:TITLE_LENGTH].rstrip(".") or type(error).__name__
-    return SkippedRecord(origin, f"It cannot be read any further: {reason}.")
+    return SkippedPart(origin=origin, reason=f"It cannot be read any further: {reason}.")
 
 
-def fitted(record: ImportedRecord) -> Iterator[ImportedRecord]:
+def fitted(record: RecordToImport) -> Iterator[RecordToImport]:
     """Cut name and tags to the limits of the store, and split longer contents into parts `key#2`, … ."""
     is_memory = record.entity_type == RAW_MEMORY
     limit, longest = (RAW_CONTENT_LIMIT, TITLE_LENGTH) if is_memory else (CONTENT_LIMIT, NAME_LIMIT)
     key = _key(record.key)
     name = " ".join(clean(record.name)[: 4 * longest].split())[:longest] or record.origin.path[-longest:]
     metadata = {name: each for name, each in record.metadata.items() if name not in _SCOPING}
-    whole = replace(record, tags=labels(record.tags), metadata=cast("JsonObject", _plain(metadata)))
+    whole = record.model_copy(update={"tags": [*labels(record.tags)], "metadata": _plain(metadata)})
     for number, part in enumerate(split(clean(record.content) or name, limit), start=1):
         suffix = f" ({number})" if number > 1 else ""
         part_key = f"{key}#{number}" if number > 1 else key
-        yield replace(whole, key=part_key, name=name[: longest - len(suffix)] + suffix, content=part)
+        part_name = name[: longest - len(suffix)] + suffix
+        yield whole.model_copy(update={"key": part_key, "name": part_name, "content": part})
 
 
 def _key(key: str) -> str:
@@ -187,17 +204,17 @@ def json_object(data: object) -> Object:
     raise ValueError("It is no JSON object.")
 
 
-def json_lines(file: SourceFile) -> Iterator[tuple[Origin, Object] | SkippedRecord]:
+def json_lines(file: SourceFile) -> Iterator[tuple[PlaceInSource, Object] | SkippedPart]:
     with file.open() as stream:
         for number, begin, end, data in lines(stream):
-            origin = Origin(file.name, number, begin, end)
+            origin = place_in(file, number, begin, end)
             if data is None:
-                yield SkippedRecord(origin, "The line is too long.")
+                yield SkippedPart(origin=origin, reason="The line is too long.")
             elif data.strip():
                 try:
                     yield origin, json_object(data)
                 except ValueError:
-                    yield SkippedRecord(origin, "The line is no JSON object.")
+                    yield SkippedPart(origin=origin, reason="The line is no JSON object.")
 
 
 def json_array(file: SourceFile) -> Iterator[Any]:

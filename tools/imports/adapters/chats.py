@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from html import unescape
 
 from stores.records import JsonObject
-from tools.imports.adapters.base import READ_ERRORS, Thread, json_array, unread
+from tools.imports.adapters.base import READ_ERRORS, Item, Thread, imported, json_array, place_in, unread
 from tools.imports.adapters.values import Object, at, first_line, labels, listed, moment, said, text_at
 from tools.imports.files import SourceFile, SourceFiles
-from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
+from tools.imports.models import PlaceInSource, RecordToImport, SkippedPart
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d\.json")
 _MENTION = re.compile(r"<([@#])([A-Z0-9]+)(?:\|([^<>]*))?>")
@@ -17,11 +17,11 @@ _NOTICES = ("join", "leave", "topic", "purpose", "name", "archive", "unarchive")
 
 
 def chatgpt(file: SourceFile) -> Iterator[Item]:
-    origin = Origin(file.name)
+    origin = place_in(file)
     for number, talk in enumerate(json_array(file), start=1):
         nodes = at(talk, "mapping")
         if not isinstance(nodes, dict):
-            yield SkippedRecord(origin, f"Conversation {number} has no messages.")
+            yield SkippedPart(origin=origin, reason=f"Conversation {number} has no messages.")
             continue
         thread = Thread(text_at(talk, "conversation_id") or text_at(talk, "id") or str(number), text_at(talk, "title"))
         for key, message in _branch(nodes, text_at(talk, "current_node")):
@@ -36,7 +36,6 @@ def chatgpt(file: SourceFile) -> Iterator[Item]:
 
 
 def _branch(nodes: Object, last: str) -> list[tuple[str, object]]:
-    """Return the messages from the root to a node, else to the last node of the tree."""
     key = last if last in nodes else next(reversed(nodes), "")
     found: dict[str, object] = {}
     while key in nodes and key not in found:
@@ -46,10 +45,10 @@ def _branch(nodes: Object, last: str) -> list[tuple[str, object]]:
 
 
 def claude_chat(file: SourceFile) -> Iterator[Item]:
-    origin = Origin(file.name)
+    origin = place_in(file)
     for number, talk in enumerate(json_array(file), start=1):
         if not isinstance(at(talk, "chat_messages"), list):
-            yield SkippedRecord(origin, f"Conversation {number} has no messages.")
+            yield SkippedPart(origin=origin, reason=f"Conversation {number} has no messages.")
             continue
         thread = Thread(text_at(talk, "uuid") or str(number), text_at(talk, "name"))
         for message in listed(talk, "chat_messages"):
@@ -77,7 +76,7 @@ def channels(source: SourceFiles) -> Iterator[SourceFile]:
 def slack(file: SourceFile) -> Iterator[Item]:
     names: dict[str, str] = {}
     for member in file.members:
-        origin = Origin(member.name)
+        origin = place_in(member)
         try:
             for value in json_array(member):
                 if member.base in _LISTS:
@@ -97,7 +96,7 @@ def _name(value: object) -> dict[str, str]:
     return found if profile is not None else found | {f"#{name}": text_at(value, "id")}
 
 
-def _message(value: object, names: Mapping[str, str], channel: str, origin: Origin) -> ImportedRecord | None:
+def _message(value: object, names: Mapping[str, str], channel: str, origin: PlaceInSource) -> RecordToImport | None:
     def named(match: re.Match[str]) -> str:
         return match[1] + (names.get(match[2]) or match[3] or match[2])
 
@@ -116,4 +115,4 @@ def _message(value: object, names: Mapping[str, str], channel: str, origin: Orig
         "labels": [channel], "attachments": [text_at(each, "name") or "file" for each in listed(value, "files")],
     }  # fmt: skip
     text = unescape(_MENTION.sub(named, text))
-    return ImportedRecord(f"{place}:{stamp}", first_line(text), text, origin, metadata=metadata)
+    return imported(f"{place}:{stamp}", first_line(text), text, origin, metadata=metadata)

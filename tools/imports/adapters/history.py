@@ -7,9 +7,10 @@ import pygit2
 from pygit2.enums import DiffOption, SortMode
 
 from stores.records import JsonObject
+from tools.imports.adapters.base import Item, imported, place_in
 from tools.imports.adapters.values import moment
 from tools.imports.files import SourceFile, decoded
-from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
+from tools.imports.models import PlaceInSource, RecordToImport, SkippedPart
 
 NAMES = 50
 """Changed files that are named."""
@@ -17,23 +18,23 @@ _ERRORS = (pygit2.GitError, KeyError, ValueError, OSError)
 
 
 def history(file: SourceFile) -> Iterator[Item]:
-    origin = Origin(file.name)
+    origin = place_in(file)
     try:
         repository = pygit2.Repository(str(file.path))
         walk = repository.walk(repository.head.target, SortMode.TOPOLOGICAL)
         walk.simplify_first_parent()
         line = [commit.id for commit in walk]
     except _ERRORS as error:
-        yield SkippedRecord(origin, f"Its history cannot be read: {error}.")
+        yield SkippedPart(origin=origin, reason=f"Its history cannot be read: {error}.")
         return
     for sha in reversed(line):
         try:
             yield _episode(repository, repository[sha].peel(pygit2.Commit), origin)
         except _ERRORS as error:
-            yield SkippedRecord(origin, f"Commit {sha} cannot be read: {error}.")
+            yield SkippedPart(origin=origin, reason=f"Commit {sha} cannot be read: {error}.")
 
 
-def _episode(repository: pygit2.Repository, commit: pygit2.Commit, origin: Origin) -> ImportedRecord:
+def _episode(repository: pygit2.Repository, commit: pygit2.Commit, origin: PlaceInSource) -> RecordToImport:
     subject, _, body = decoded(commit.raw_message, commit.message_encoding).strip().partition("\n")
     paths, count = _changed(repository, commit)
     if count:
@@ -44,7 +45,8 @@ def _episode(repository: pygit2.Repository, commit: pygit2.Commit, origin: Origi
     metadata: JsonObject = {
         "occurred_at": date, "captured_at": date, "speaker": name, "participants": [name, decoded(author.raw_email)],
     }  # fmt: skip
-    return ImportedRecord(str(commit.id), subject, body.strip() or subject, origin, "episode", (), metadata)
+    text = body.strip() or subject
+    return imported(str(commit.id), subject, text, origin, entity_type="episode", metadata=metadata)
 
 
 def _changed(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[list[str], int]:

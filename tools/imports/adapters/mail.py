@@ -12,10 +12,10 @@ from email.utils import getaddresses, parsedate_to_datetime
 from html import unescape
 
 from stores.records import JsonObject
-from tools.imports.adapters.base import READ_ERRORS
+from tools.imports.adapters.base import READ_ERRORS, Item, imported, place_in
 from tools.imports.adapters.values import labels, moment
 from tools.imports.files import SourceFile, SourceFiles, decoded, lines
-from tools.imports.records import ImportedRecord, Item, Origin, SkippedRecord
+from tools.imports.models import PlaceInSource, SkippedPart
 
 MAIL_BYTES = 32 * 2**20
 """Longer messages are cut: attachments."""
@@ -50,7 +50,7 @@ def mbox(file: SourceFile) -> Iterator[Item]:
         yield _mail(raw, origin, threads, file.base.removesuffix(".mbox"))
 
 
-def _messages(file: SourceFile) -> Iterator[tuple[Origin, bytes]]:
+def _messages(file: SourceFile) -> Iterator[tuple[PlaceInSource, bytes]]:
     kept: list[bytes] = []
     size = first = begin = end = 0
     is_after_blank = True
@@ -58,14 +58,14 @@ def _messages(file: SourceFile) -> Iterator[tuple[Origin, bytes]]:
         for number, start, stop, data in lines(stream):
             if is_after_blank and data and _FROM.match(data):
                 if first:
-                    yield Origin(file.name, first, begin, end), b"\n".join(kept)
+                    yield place_in(file, first, begin, end), b"\n".join(kept)
                 kept, size, first, begin = [], 0, number, start
             elif first and data is not None and size < MAIL_BYTES:
                 size += len(data) + 1
                 kept.append(data[1:] if _QUOTED_FROM.match(data) else data)
             is_after_blank, end = data == b"", stop
     if first:
-        yield Origin(file.name, first, begin, end), b"\n".join(kept)
+        yield place_in(file, first, begin, end), b"\n".join(kept)
 
 
 def maildir_folders(source: SourceFiles) -> Iterator[SourceFile]:
@@ -84,20 +84,20 @@ def maildir(file: SourceFile) -> Iterator[Item]:
             with member.open() as stream:
                 raw = stream.read(MAIL_BYTES)
         except READ_ERRORS as error:
-            yield SkippedRecord(Origin(member.name), f"It cannot be read ({type(error).__name__}).")
+            yield SkippedPart(origin=place_in(member), reason=f"It cannot be read ({type(error).__name__}).")
         else:
-            yield _mail(raw, Origin(member.name), threads, file.base.strip(".") or "INBOX")
+            yield _mail(raw, place_in(member), threads, file.base.strip(".") or "INBOX")
 
 
-def _mail(raw: bytes, origin: Origin, threads: dict[str, str], folder: str) -> Item:
+def _mail(raw: bytes, origin: PlaceInSource, threads: dict[str, str], folder: str) -> Item:
     try:
         message = message_from_bytes(raw, policy=_POLICY)
         text, attachments = _body(message)
     except READ_ERRORS as error:
-        return SkippedRecord(origin, f"It is no readable message ({type(error).__name__}).")
+        return SkippedPart(origin=origin, reason=f"It is no readable message ({type(error).__name__}).")
     subject = _header(message, "Subject")
     if not message.keys() or not (text.strip() or subject):
-        return SkippedRecord(origin, "The message is empty.")
+        return SkippedPart(origin=origin, reason="The message is empty.")
     own = next(iter(_ids(message, "Message-ID")), "") or f"sha256:{hashlib.sha256(raw).hexdigest()}"
     references = _ids(message, "References") or _ids(message, "In-Reply-To") or [own]
     if len(threads) >= REPLIES:
@@ -111,7 +111,7 @@ def _mail(raw: bytes, origin: Origin, threads: dict[str, str], folder: str) -> I
         "participants": [*labels(part for person in people for part in person)],
         "labels": [*(marked or labels([folder]))], "attachments": [*attachments],
     }  # fmt: skip
-    return ImportedRecord(own, subject, text if text.strip() else subject, origin, metadata=metadata)
+    return imported(own, subject, text if text.strip() else subject, origin, metadata=metadata)
 
 
 def _header(message: Message, name: str) -> str:

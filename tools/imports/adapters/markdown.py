@@ -9,10 +9,9 @@ from urllib.parse import unquote
 
 from stores.records import JsonObject
 from tools.entities.chunking import chunks
-from tools.imports.adapters.base import READ_ERRORS, TYPES
+from tools.imports.adapters.base import READ_ERRORS, TYPES, Item, imported, place_in, relation
 from tools.imports.adapters.values import first_line, moment
 from tools.imports.files import LINE_BYTES, SourceFile, SourceFiles, decoded
-from tools.imports.records import ImportedRecord, ImportedRelation, Item, Origin
 from tools.records.entity_models import CONTENT_LIMIT
 
 LINKS = "(links)"
@@ -63,7 +62,7 @@ def note(file: SourceFile) -> Iterator[Item]:
     }
     kind, body = kind if kind in TYPES else "note", body if body.strip() else title
     every = (*tags, *_TAG.findall(_CODE.sub(" ", body)))
-    yield ImportedRecord(file.name, title, body, Origin(file.name), kind, every, metadata)
+    yield imported(file.name, title, body, place_in(file), entity_type=kind, tags=every, metadata=metadata)
 
 
 def _links(files: tuple[SourceFile, ...]) -> Iterator[Item]:
@@ -83,7 +82,7 @@ def _links(files: tuple[SourceFile, ...]) -> Iterator[Item]:
             targets.append(next((each for each in (beside, path.lstrip("/")) if each in paths), None))
         for target in dict.fromkeys(targets):
             if target is not None and target != file.name:
-                yield ImportedRelation(file.name, "RELATED_TO", target, Origin(file.name))
+                yield relation(file.name, "RELATED_TO", target)
 
 
 def _text(file: SourceFile, most: int = LINE_BYTES) -> str:
@@ -135,6 +134,5 @@ def instructions(file: SourceFile) -> Iterator[Item]:
         keys[key] = keys.get(key, 0) + 1
         key = key if keys[key] == 1 else f"{key}~{keys[key]}"
         is_rule = front.get("alwaysapply") == "true" or _RULE.search(_CODE.sub(" ", piece.content))
-        kind = "rule" if is_rule else "guide"
-        metadata: JsonObject = {"front_matter": front}
-        yield ImportedRecord(key, title, piece.content, Origin(file.name), kind, (file.base,), metadata)
+        more = {"entity_type": "rule" if is_rule else "guide", "tags": [file.base], "metadata": {"front_matter": front}}
+        yield imported(key, title, piece.content, place_in(file), **more)

@@ -5,7 +5,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
-from html import escape
 from typing import Any, ClassVar, cast
 from urllib.parse import unquote_plus, urlencode, urlsplit
 
@@ -14,34 +13,17 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from auth.grants import (
-    SCOPE,
-    AuthorizationRequest,
-    ClientUnknown,
-    OAuthRefused,
-    is_loopback,
-    registered_uri,
-    required,
-    same_resource,
-)
+from auth.grants import SCOPE, AuthorizationRequest, OAuthRefused, is_loopback, registered_uri, required, same_resource
 from auth.one_time import new_token, token_hash
 from auth.origin import client_of, origin_of
 from auth.principal import Principal
 from rest_bridge.bodies import parse_object, read_body, read_form, read_query
-from rest_bridge.envelope import Misdirected, UnsupportedMediaType, require_own_host, status_of
-from rest_bridge.mcp_discovery import MCP_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, base_url, oauth_refusal
-from rest_bridge.pages.layout import choice, hidden, login_address, render, see, text, visitor_of
+from rest_bridge.envelope import REFUSE, UnsupportedMediaType, refusal, require_own_host, status_of
+from rest_bridge.mcp_discovery import MCP_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, base_url
+from rest_bridge.pages.layout import decision, login_address, render, see, text, visitor_of
 from rest_bridge.pages.login import Page
 from rest_bridge.routes import FixedWindow
-from stores.errors import (
-    AuthenticationRequired,
-    EngrainError,
-    InvalidRequest,
-    NotFound,
-    PayloadTooLarge,
-    RateLimited,
-    ValidationFailed,
-)
+from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import OAuthClient
 from stores.records import JsonObject, Organization, Role
 from tools.app import App
@@ -50,7 +32,6 @@ from tools.frame.operation import Call
 from tools.runtime.threads import in_thread
 
 UNCACHED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-_MALFORMED = (InvalidRequest, ValidationFailed, UnsupportedMediaType, PayloadTooLarge, Misdirected)
 
 
 class ClientEndpoint:
@@ -64,37 +45,34 @@ class ClientEndpoint:
         self.limit = FixedWindow(self.rate) if app.settings.rate_limit_enabled else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            require_own_host(scope, self.app.settings)
-            if self.limit is not None:
-                self.limit.take(client_of(scope))
-            response = await self.answer(scope, receive)
-        except EngrainError as error:
-            response = refusal(error, scope)
+        scope[REFUSE] = _refused
+        require_own_host(scope, self.app.settings)
+        if self.limit is not None:
+            self.limit.take(client_of(scope))
+        response = await self.answer(scope, receive)
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         raise NotImplementedError
 
 
-def refusal(error: EngrainError, scope: Scope) -> Response:
-    headers = dict(UNCACHED)
-    status = status_of(error)
-    if isinstance(error, ClientUnknown):
-        status, headers["WWW-Authenticate"] = 401, 'Basic realm="Engrain", charset="UTF-8"'
+def _refused(error: EngrainError, scope: Scope) -> Response:
+    response = refusal(error, scope, UNCACHED, oauth=_word(error))
+    if error.code == "invalid_client":
+        response.status_code = 401
+        response.headers["WWW-Authenticate"] = 'Basic realm="Engrain", charset="UTF-8"'
     elif isinstance(error, ValidationFailed | UnsupportedMediaType):
-        status = 400
-    elif isinstance(error, RateLimited):
-        headers["Retry-After"] = str(error.retry_after_s)
-    return oauth_refusal(scope, _word(error), error, status, headers)
+        response.status_code = 400
+    return response
 
 
 def _word(error: EngrainError) -> str:
     if isinstance(error, OAuthRefused):
         return error.code
-    if isinstance(error, _MALFORMED):
-        return "invalid_request"
-    return "temporarily_unavailable" if status_of(error) in (429, 503) else "server_error"
+    status = status_of(error)
+    if status in (429, 503):
+        return "temporarily_unavailable"
+    return "invalid_request" if status < 500 else "server_error"
 
 
 def answered(body: JsonObject, status: int = 200) -> Response:
@@ -150,7 +128,7 @@ async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> OAu
             raise OAuthRefused("invalid_request", "The client says in two ways who it is.")
         client_id, secret = named, presented or None
     if client_id is None:
-        raise ClientUnknown("client_id is missing.")
+        raise OAuthRefused("invalid_client", "client_id is missing.")
     return await in_thread(app.accounts.clients.authenticate, client_id, secret)
 
 
@@ -160,7 +138,7 @@ def _basic(encoded: str) -> tuple[str, str]:
     except ValueError:
         named, separator, secret = "", "", ""
     if not separator:
-        raise ClientUnknown("The Authorization header is not well-formed.")
+        raise OAuthRefused("invalid_client", "The Authorization header is not well-formed.")
     return unquote_plus(named), unquote_plus(secret)
 
 
@@ -219,15 +197,8 @@ class ConsentPage(Page):
             return self.app.ledger.people.memberships(visitor.user_id)
 
         organizations = await in_thread(prepare)
-        body = (
-            _asking(client, asked)
-            + f'<form method="post">{hidden("ticket", token)}'
-            + choice((each.id, each.name, role, each.id == visitor.organization_id) for each, role in organizations)
-            + '<button class="act" name="decision" value="allow">Allow</button>'
-            '<button name="decision" value="deny">Deny</button></form>'
-            f'<p class="soft">You are signed in as {text(visitor.user.email)}. '
-            f'<a href="{escape(login_address(scope, again=True))}">Use another account</a></p>'
-        )
+        shown = ((each.id, each.name, role, each.id == visitor.organization_id) for each, role in organizations)
+        body = _asking(client, asked) + decision(scope, visitor, shown, ticket=token)
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:

@@ -1,1 +1,0 @@
-"""OAuth 2.1 authorization server for MCP clients."""
