@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from cli.client.failure import CommandFailed, Refused, Unreachable
@@ -49,48 +48,32 @@ def _web_address(text: str) -> str:
     return text
 
 
-@dataclass(slots=True)
-class Waiting:
-    server: Server
-    started: Started
-    sleep: Callable[[float], Any] = time.sleep
-    clock: Callable[[], float] = time.monotonic
-    pause_s: float = 0.0
-
-    def result(self) -> JsonObject:
-        """Poll until the login is decided; return the tokens, or raise CommandFailed."""
-        deadline = self.clock() + self.started.expires_in_s
-        wait_s = self.pause_s = self.started.interval_s
-        while self.clock() + wait_s < deadline:
-            self.sleep(wait_s)
-            answer = self._ask()
-            if isinstance(answer, dict):
-                return answer
-            wait_s = answer
-        self.sleep(max(0.0, deadline - self.clock()))
-        raise _expired()
-
-    def _ask(self) -> JsonObject | float:
-        body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": self.started.device_code}
+def poll(
+    server: Server,
+    started: Started,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> JsonObject:
+    """Ask until the login is decided; return the tokens, or raise CommandFailed."""
+    deadline = clock() + started.expires_in_s
+    body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": started.device_code}
+    pause_s = wait_s = started.interval_s
+    while clock() + wait_s < deadline:
+        sleep(wait_s)
         try:
-            return self.server.request("POST", "/api/auth/device/token", body)
+            return server.request("POST", "/api/auth/device/token", body)
         except Unreachable:
-            self.pause_s = min(self.pause_s * 2, max(self.pause_s, LONGEST_PAUSE_S))
-            return self.pause_s
+            pause_s = wait_s = min(pause_s * 2, max(pause_s, LONGEST_PAUSE_S))
         except Refused as refused:
-            return self._pause_after(refused)
-
-    def _pause_after(self, refused: Refused) -> float:
-        if refused.error == "slow_down":
-            self.pause_s += SLOWER_S
-        elif refused.error == "access_denied":
-            raise CommandFailed("The login was denied.", f"If that was a mistake: {_AGAIN}") from None
-        elif refused.error == "expired_token":
-            raise _expired() from None
-        elif refused.error != "authorization_pending" and refused.status not in (429, 500, 503):
-            raise refused
-        return max(self.pause_s, refused.retry_after_s or 0.0)
-
-
-def _expired() -> CommandFailed:
-    return CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)
+            if refused.error == "access_denied":
+                raise CommandFailed("The login was denied.", f"If that was a mistake: {_AGAIN}") from None
+            if refused.error == "expired_token":
+                break
+            if refused.error == "slow_down":
+                pause_s += SLOWER_S
+            elif refused.error != "authorization_pending" and refused.status not in (429, 500, 503):
+                raise
+            wait_s = max(pause_s, refused.retry_after_s or 0.0)
+    else:
+        sleep(max(0.0, deadline - clock()))
+    raise CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)

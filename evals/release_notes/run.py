@@ -70,6 +70,7 @@ def _measure(journal: Journal, folder: Path) -> None:
         ranges: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for row in json_lines(folder / LABELS):
             ranges.setdefault((row["repository"], row["from"], row["to"]), []).append(row)
+    found: list[Case] = []
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         try:
             with tarfile.open(folder / REPOSITORIES) as archive:
@@ -78,8 +79,8 @@ def _measure(journal: Journal, folder: Path) -> None:
             raise EngrainError(f"{folder / REPOSITORIES} cannot be read: {error}") from error
         for (name, older, newer), labels in ranges.items():
             notes = write_notes(Path(temporary) / f"{name}.git", older, newer).notes
-            journal.cases += cases(f"{name} {newer}", list(breaking_in(notes)), labels)
-    journal.parts.append(Part(SET, ARM, "change", len(ranges), "right"))
+            found += cases(f"{name} {newer}", list(breaking_in(notes)), labels)
+    journal.add(Part(SET, ARM, "change", len(ranges), "right"), found)
 
 
 @dataclass(frozen=True, slots=True)
