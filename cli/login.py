@@ -1,19 +1,29 @@
-"""`engrain login`, `engrain logout` and `engrain whoami`."""
+"""`engrain login` in a browser (RFC 8628), with a password or a key, `engrain logout` and `engrain whoami`."""
 
 import os
 import platform
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from cli.client import CommandFailed, device, open_client
+from cli.client import CommandFailed, open_client
 from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
-from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, print_json, shown, warn
-from cli.client.server import JsonObject, is_in_clear
+from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, print_json, shown, understanding, warn
+from cli.client.server import JsonObject, Server, is_in_clear
 from cli.options import JsonOption, UrlOption
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
+SLOWER_S = 5
+"""Added to the polling interval after `slow_down` (RFC 8628, section 3.5)."""
+LONGEST_PAUSE_S = 30.0
+_AGAIN = "Start it again with `engrain login`."
 
 
 def login(
@@ -67,7 +77,7 @@ def _with_password(client: Client, email: str) -> JsonObject:
 
 
 def _with_browser(client: Client, no_browser: bool) -> JsonObject:
-    started = device.start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
+    started = start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
     opened = not no_browser and _opens_browser(started.page_with_code)
     minutes = max(1, round(started.expires_in_s / 60))
     first = "Your browser opens this address" if opened else "Open this address in a browser, on any device"
@@ -76,7 +86,66 @@ def _with_browser(client: Client, no_browser: bool) -> JsonObject:
         f"Check that it shows the code {shown(started.user_code)}, and allow the login within {minutes} minutes."
     )
     typer.echo("Waiting for the decision; Ctrl-C stops.")
-    return device.poll(client.server, started)
+    return poll(client.server, started)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    device_code: str
+    user_code: str
+    page_with_code: str
+    expires_in_s: float
+    interval_s: float
+
+
+def start(server: Server, client_name: str) -> Started:
+    """Begin a login, or raise Refused or Unreachable."""
+    answer = server.request("POST", "/api/auth/device", {"client_name": client_name})
+    with understanding(server.address):
+        return Started(
+            str(answer["device_code"]),
+            str(answer["user_code"]),
+            _web_address(str(answer.get("verification_uri_complete") or answer["verification_uri"])),
+            float(answer["expires_in"]),
+            float(answer.get("interval", 5)),
+        )
+
+
+def _web_address(text: str) -> str:
+    if urlsplit(text).scheme not in ("http", "https") or not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+def poll(
+    server: Server,
+    started: Started,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> JsonObject:
+    """Ask until the login is decided; return the tokens, or raise CommandFailed."""
+    deadline = clock() + started.expires_in_s
+    body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": started.device_code}
+    pause_s = wait_s = started.interval_s
+    while clock() + wait_s < deadline:
+        sleep(wait_s)
+        try:
+            return server.request("POST", "/api/auth/device/token", body)
+        except Unreachable:
+            pause_s = wait_s = min(pause_s * 2, max(pause_s, LONGEST_PAUSE_S))
+        except Refused as refused:
+            if refused.error == "access_denied":
+                raise CommandFailed("The login was denied.", f"If that was a mistake: {_AGAIN}") from None
+            if refused.error == "expired_token":
+                break
+            if refused.error == "slow_down":
+                pause_s += SLOWER_S
+            elif refused.error != "authorization_pending" and refused.status not in (429, 500, 503):
+                raise
+            wait_s = max(pause_s, refused.retry_after_s or 0.0)
+    else:
+        sleep(max(0.0, deadline - clock()))
+    raise CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)
 
 
 def _opens_browser(address: str) -> bool:

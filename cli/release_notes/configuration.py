@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
 from cli.release_notes.facts import ReleaseNotesFailed
-from tools.llm.model import LIBRARY, ModelSpec
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
+
+if TYPE_CHECKING:
+    from tools.llm.model import ModelSpec
 
 DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
@@ -82,7 +84,7 @@ class Configuration(BaseModel):
 class Chosen(NamedTuple):
     """A model to ask, with the place that names its provider."""
 
-    spec: ModelSpec
+    spec: "ModelSpec"
     provider_from: str
     context_tokens: int
 
@@ -156,6 +158,8 @@ def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
     """Return the model to ask; None if no place names a provider or a model."""
+    from tools.llm.model import ModelSpec  # noqa: PLC0415 - the help does not need it
+
     ours = Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url)
     places = {
         "--provider": flags, "ENGRAIN_LLM_PROVIDER": ours, "the repository's .engrain.toml": project,
@@ -191,6 +195,8 @@ def choose_model(
 
 
 def _provider_with_key(environment: ModelSettings) -> str | None:
+    from tools.llm.model import LIBRARY  # noqa: PLC0415 - the help does not need it
+
     if find_spec(LIBRARY) is None:
         return None
     return next((name for name in DEFAULT_MODELS if len(environment.keys.get(name, "")) >= KEY_LENGTH), None)

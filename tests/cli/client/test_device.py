@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from cli.client import device
-from cli.client.device import Started
 from cli.client.failure import CommandFailed, Unreachable
 from cli.client.server import Server
+from cli.login import Started, poll, start
 from stores.clock import utc_now
 from tests.rest_bridge.harness import Person, serving, settings_at, sign_up
 from tools.app import App, open_app
@@ -56,7 +55,7 @@ class World:
         return self.servers[-1]
 
     def decided(self, started: Started, server: Server | None = None) -> dict[str, Any]:
-        return device.poll(server or self.server(), started, self.time.sleep, self.time.monotonic)
+        return poll(server or self.server(), started, self.time.sleep, self.time.monotonic)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def world(served: World) -> Iterator[World]:
 
 @pytest.fixture
 def started(world: World) -> Started:
-    return device.start(world.server(), "engrain on laptop")
+    return start(world.server(), "engrain on laptop")
 
 
 def decide(world: World, started: Started, approve: bool) -> None:
@@ -144,7 +143,7 @@ def test_too_many_programs_behind_one_address_wait_for_their_turn(
         app = stack.enter_context(world.portal.wrap_async_context_manager(opening))
         port = stack.enter_context(world.portal.wrap_async_context_manager(serving(app, DEVICE_OPERATIONS)))
         server = world.server(f"http://127.0.0.1:{port}")
-        started = device.start(server, "engrain")
+        started = start(server, "engrain")
         # On a busy machine so many requests take long enough for the limit to let more of them pass.
         for _ in range(1_000):
             with pytest.raises(CommandFailed) as refused:
@@ -175,4 +174,4 @@ def test_a_browser_is_sent_to_web_addresses_only(answer: dict[str, Any]) -> None
             return whole | answer if answer else {}
 
     with pytest.raises(Unreachable):
-        device.start(Answering("http://x"), "engrain")
+        start(Answering("http://x"), "engrain")
