@@ -9,7 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -24,7 +24,7 @@ LONGEST_REF = 1_000
 _TAGGED = re.compile(r"(?:.*?[@/_-])?[vV]?\d")
 MOST_PATHS, BIGGEST_FILE, SILENCE_S = 400, 1_000_000, 60
 LONGEST_SUBJECT, LONGEST_BODY, MOST_CO_AUTHORS = 2_000, 20_000, 100
-_FORMAT = "%H %P%x00%aN%x00%aE%x00%cI%x00%B%x00"
+_FORMAT = "%H %P%x00%aN%x00%aE%x00%cd%x00%B%x00"
 _SETTINGS = ("log.showSignature=false", "core.fsmonitor=false", "versionsort.suffix=-", "credential.interactive=false")
 _ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
 _FOOTER = re.compile(r"(?<=[^\n])\n(BREAKING[ -]CHANGES?(?:\([^)]*\))?:)")
@@ -88,7 +88,7 @@ class Repository:
         """Return the commits of `newer` that `older` lacks, newest first, children before their parents."""
         mark = os.urandom(16).hex()  # which nobody can write into a message
         flags = ("--date-order", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-merges=off", "--root")
-        shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", f"--max-count={most}")
+        shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", "--date=raw", f"--max-count={most}")
         range_ = (f"--format={mark}{_FORMAT}", newer, f"^{older}", "--")
         records = self.run("log", *flags, *shown, *range_).split(mark.encode())[1:]
         return [_commit(record) for record in records]
@@ -145,10 +145,12 @@ def decoded(raw: bytes) -> str:
 
 
 def moment(raw: str) -> datetime:
-    """Return the time of an ISO text; the epoch if it is none."""
+    """Return the time of `seconds +hhmm`; the epoch if it is none."""
+    match = re.fullmatch(r"(-?\d{1,18}) ([+-]\d\d)(\d\d)\s*", raw)
     try:
-        return datetime.fromisoformat(raw.strip())
-    except ValueError:
+        seconds, hours, minutes = map(int, match.groups() if match else (0, 0, 0))
+        return datetime.fromtimestamp(seconds, timezone(timedelta(hours=hours, minutes=minutes)))
+    except (OverflowError, OSError, ValueError):
         return datetime.fromtimestamp(0, UTC)
 
 
@@ -216,11 +218,11 @@ def resolve(repository: Repository, ref: str, option: str) -> End:
     sha = repository.text("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}") if fit else ""
     if not sha:
         raise _unknown(repository, ref, option, is_other=fit and bool(repository.text("rev-parse", "--verify", ref)))
-    at = repository.run("log", "-1", "--format=%cI", "--no-color", sha, "--").decode(errors="replace")
+    at = repository.run("log", "-1", "--format=%cd", "--date=raw", "--no-color", sha, "--").decode(errors="replace")
     tags = repository.text("tag", "--points-at", sha, "--sort=-version:refname").splitlines()
     asked = ref.removeprefix("refs/").removeprefix("tags/")
     tag = asked if asked in tags else next(filter(_TAGGED.match, tags), None)
-    tagged = repository.text("for-each-ref", "--format=%(taggerdate:iso-strict)", f"refs/tags/{tag}") if tag else ""
+    tagged = repository.text("for-each-ref", "--format=%(taggerdate:raw)", f"refs/tags/{tag}") if tag else ""
     return End(ref, sha, tag, moment(tagged or at))
 
 
