@@ -11,14 +11,14 @@ from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
 from evals.harness.server import Place, load, served
 from evals.metrics import measured, require_library, unanswered_values
-from evals.results import CHARACTERS_PER_TOKEN, Case, Part
-from evals.runs import Journal, Options, Prepared, default_data
+from evals.runs import Case, Journal, Options, Part, Prepared, default_data
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
 
 P50_LIMIT_MS = 30.0
 """Over REST, on two cores."""
 _WARM_UP = "hello"
+CHARACTERS_PER_TOKEN = 4
 _SHOWN, _BEGINNING = 3, 160
 
 

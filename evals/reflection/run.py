@@ -8,8 +8,7 @@ from typing import Any, Literal, get_args
 from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
 from evals.harness.server import served, sign_up
-from evals.results import Case, Part
-from evals.runs import Journal, Options, Prepared
+from evals.runs import Case, Journal, Options, Part, Prepared
 from tools.records.entity_models import NAME_LIMIT
 from tools.reflecting.reflection.finding import KINDS
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets.collection import json_lines, readable
-from evals.results import Case, Part
-from evals.runs import Journal, Options, Prepared, default_data
+from evals.runs import Case, Journal, Options, Part, Prepared, default_data
 from stores.errors import EngrainError
 
 SET, ARM = "release-notes", "rules"

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from evals.report import HEADLINE, compare, compared, judge, missed
-from evals.results import Case, Part
-from evals.runs import Run, baseline_lines, read_baseline
+from evals.runs import Case, Part, Run, baseline_lines, read_baseline
 from stores.errors import EngrainError
 
 N = 60

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, note_case, overlap, read_notes, scores
-from evals.results import Case
-from evals.runs import Options, read_run
+from evals.runs import Case, Options, read_run
 from evals.suites import run_suite
 from tools.reflecting.reflection.extract import extract
 

@@ -6,8 +6,7 @@ import duckdb
 import pytest
 
 from evals.report import markdown
-from evals.results import Case, Part
-from evals.runs import RECORD, Journal, Record, new_record, read_run, stored_runs
+from evals.runs import RECORD, Case, Journal, Part, Record, new_record, read_run, stored_runs
 from stores.errors import EngrainError
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"
