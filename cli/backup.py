@@ -1,13 +1,14 @@
 """`engrain backup` and `engrain restore`."""
 
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import typer
 
-from cli.serving import guarded, settings_of
+from cli.options import DataDir
+from cli.serving import settings_of
 from cli.waiting import waiting
 from stores.backup import EXPOSURES, LEDGER, Manifest, unpack, write_backup
 from stores.errors import InvalidSetting
@@ -15,39 +16,35 @@ from stores.folder import DataFolder, sync_folder
 from stores.ledger import Ledger
 
 
-def run_backup(environ: Mapping[str, str], *, data_dir: Path | None, target: Path | None) -> int:
-    """Back up a data folder, also while a server uses it; return 1 if that fails."""
-
-    def command() -> int:
-        folder = _folder(environ, data_dir)
-        with waiting("Copying the ledger …"):
-            path, manifest = write_backup(folder, target)
-        typer.echo(f"{path}: {len(manifest['members'])} file(s) of {folder}, {path.stat().st_size / 1e6:.1f} MB")
-        if EXPOSURES not in manifest["members"] and (folder / EXPOSURES).exists():
-            typer.echo(f"Without {EXPOSURES}: a server has it open, or it cannot be read.", err=True)
-        return 0
-
-    return guarded(command)
-
-
-def run_restore(environ: Mapping[str, str], *, data_dir: Path | None, file: Path) -> int:
-    """Restore a backup into an empty folder; return 1 if that fails, or the audit log does not verify."""
-
-    def command() -> int:
-        folder = _folder(environ, data_dir)
-        with waiting("Restoring the ledger, and verifying the audit log …"):
-            manifest, faults = _restored(file, folder)
-        typer.echo(f"{folder}: restored, as of {manifest['created_at']} by Engrain {manifest['version']}.")
-        typer.echo(
-            "\n".join(faults) or "The audit log verifies. The next start rebuilds the indexes.", err=bool(faults)
-        )
-        return int(bool(faults))
-
-    return guarded(command)
+def backup(
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A new file (….gz), or a folder; DATA_DIR/backups by default.", show_default=False),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    folder = _folder(data_dir)
+    with waiting("Copying the ledger …"):
+        path, manifest = write_backup(folder, file)
+    typer.echo(f"{path}: {len(manifest['members'])} file(s) of {folder}, {path.stat().st_size / 1e6:.1f} MB")
+    if EXPOSURES not in manifest["members"] and (folder / EXPOSURES).exists():
+        typer.echo(f"Without {EXPOSURES}: a server has it open, or it cannot be read.", err=True)
 
 
-def _folder(environ: Mapping[str, str], data_dir: Path | None) -> Path:
-    settings = settings_of(environ, data_dir=data_dir)
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `engrain backup` wrote.", show_default=False)],
+    data_dir: DataDir = None,
+) -> int:
+    folder = _folder(data_dir)
+    with waiting("Restoring the ledger, and verifying the audit log …"):
+        manifest, faults = _restored(file, folder)
+    typer.echo(f"{folder}: restored, as of {manifest['created_at']} by Engrain {manifest['version']}.")
+    typer.echo("\n".join(faults) or "The audit log verifies. The next start rebuilds the indexes.", err=bool(faults))
+    return int(bool(faults))
+
+
+def _folder(data_dir: Path | None) -> Path:
+    settings = settings_of(data_dir)
     if settings.database_url:
         raise InvalidSetting(
             "The ledger is on PostgreSQL (ENGRAIN_DATABASE_URL), which has its own tools.",

@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import IO, TextIO
+from typing import IO, Annotated, TextIO
 from urllib.parse import quote
 
 import typer
@@ -24,6 +24,7 @@ from platformdirs import user_state_dir
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import understanding
 from cli.client.server import JsonObject
+from cli.options import UrlOption
 from stores.folder import replace_file
 from tools.text.credentials import redacted
 
@@ -34,43 +35,43 @@ STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    command: Sequence[str]
-    project: str
-    goal: str | None
-    source_id: str | None
-    url: str | None
-
-
-def run_capture(environ: Mapping[str, str], options: Options) -> int:
-    """Run the command, show its output as it comes, keep both, and return its exit code, or the fault's after a 0."""
+def capture_run(
+    command: Annotated[list[str], typer.Argument(help="The command, after `--`.", show_default=False)],
+    project: Annotated[str, typer.Option("--project", "-p", help="Id or name of the project that keeps it.")],
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help="What the run is for, in a sentence.")] = None,
+    source_id: Annotated[
+        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises what is kept.")
+    ] = None,
+    url: UrlOption = None,
+) -> int:
+    """Text that looks like a credential is redacted before it leaves this machine. Exit code: the command's own."""
     run = _Run()
 
-    def command() -> None:
-        with open_client(environ, url=options.url) as client:
+    def keep() -> None:
+        with open_client(os.environ, url=url) as client:
             # Before the run, which may take hours: the login holds, and the project is there.
-            client.call("GET", f"/api/metrics/projects/{quote(options.project, safe='')}")
+            client.call("GET", f"/api/metrics/projects/{quote(project, safe='')}")
             folder = Path(user_state_dir("engrain", appauthor=False)) / "runs" / quote(client.server.address, safe="")
             for path in folder.glob("*.json"):
                 guarded(partial(_send, client, json.loads(path.read_text()), path))
-            run.carry_out(options.command)
-            body, hidden = _experience(options, run)
+            run.carry_out(command)
+            experience, hidden = _experience(run, command, goal)
+            about = {"source_id": source_id or f"run:{uuid.uuid4()}", "project_id": project}
+            body: JsonObject = {"experience": experience | about}
             path = folder / f"{uuid.uuid4()}.json"
             with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 replace_file(path, json.dumps(body).encode())
             _send(client, body, path, hidden)
 
-    code = guarded(command)
+    code = guarded(keep)
     return run.status or code
 
 
 def _send(client: Client, body: JsonObject, path: Path, hidden: int = 0) -> None:
     try:
-        receipt = client.call("POST", PATH, body)
         with understanding(client.server.address):
-            kept = f"Kept as {receipt['manifest_id']}"
+            kept = f"Kept as {client.call('POST', PATH, body)['manifest_id']}"
     except CommandFailed as failure:
         if path.exists():
             failure.remediation += f" The run is kept in {path}; the next `engrain capture-run` sends it."
@@ -143,7 +144,7 @@ class _Output:
         return _ESCAPE.sub("", said).replace("\0", "")
 
 
-def _experience(options: Options, run: _Run) -> tuple[JsonObject, int]:
+def _experience(run: _Run, words: Sequence[str], goal: str | None) -> tuple[JsonObject, int]:
     counts: list[int] = []
 
     def safe(text: str) -> str:
@@ -151,7 +152,7 @@ def _experience(options: Options, run: _Run) -> tuple[JsonObject, int]:
         counts.append(len(found))
         return text
 
-    command = safe(shlex.join(options.command))
+    command = safe(shlex.join(words))
     told = f"exit code {run.status} after {run.seconds:.1f} s"
     evidence = [{"id": name, "content": safe(text)} for name, text in run.outputs.items()]
     step: JsonObject = {
@@ -163,10 +164,6 @@ def _experience(options: Options, run: _Run) -> tuple[JsonObject, int]:
         "metadata": {"exit_code": run.status, "seconds": round(run.seconds, 3)},
     }
     experience: JsonObject = {
-        "source_id": options.source_id or f"run:{uuid.uuid4()}",
-        "goal": safe(options.goal or f"Run {command}")[:STEP],
-        "outcome": told,
-        "project_id": options.project,
-        "observations": [step],
-    }
-    return {"experience": experience}, sum(counts)
+        "goal": safe(goal or f"Run {command}")[:STEP], "outcome": told, "observations": [step],
+    }  # fmt: skip
+    return experience, sum(counts)

@@ -7,7 +7,7 @@ import textwrap
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -154,7 +154,11 @@ def _content(path: Path) -> str:
         return ""
 
 
-def run_demo(folder: Path | None) -> int:
+def demo(
+    folder: Annotated[
+        Path | None, typer.Option(help="Also ingest the Markdown, reStructuredText and text files of this folder.")
+    ] = None,
+) -> int:
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), read_corpora(folder))

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import platformdirs
 import typer
 
-from cli.client.failure import CommandFailed
-from cli.serving import guarded
+from cli.client.failure import CommandFailed, print_json
+from cli.options import DataDir, JsonOption
 from cli.setup.command import SET_UP, setups
 from stores.embedding.builtin import BuiltinEmbedder
 from stores.embedding.shipped import SHA256, shipped_file
@@ -47,7 +47,6 @@ class Finding(NamedTuple):
 class Examined(NamedTuple):
     """Settings, data folder, and `/api/health/ready` of the server that holds it."""
 
-    environ: Mapping[str, str]
     settings: Settings
     warnings: list[str]
     claimed: bool
@@ -57,20 +56,15 @@ class Examined(NamedTuple):
     failure: str = ""
 
 
-def run_doctor(environ: Mapping[str, str], *, data_dir: Path | None, as_json: bool) -> int:
-    """Print a line for each finding; return 1 if a check fails."""
-
-    def command() -> int:
-        settings, warnings = read_settings(environ, data_dir=data_dir)
-        examined = _asked(
-            Examined(environ, settings, warnings, is_claimed(settings.data_dir), holder(settings.data_dir))
-        )
-        found = [finding for check in CHECKS for finding in check(examined)]
-        lines = [f"{each.state:5}{each.check:9}{each.detail} {each.advice}".rstrip() for each in found]
-        typer.echo(json.dumps([each._asdict() for each in found], indent=2) if as_json else "\n".join(lines))
-        return int(any(each.state == "fail" for each in found))
-
-    return guarded(command)
+def doctor(data_dir: DataDir = None, as_json: JsonOption = False) -> int:
+    settings, warnings = read_settings(os.environ, data_dir=data_dir)
+    examined = _asked(Examined(settings, warnings, is_claimed(settings.data_dir), holder(settings.data_dir)))
+    found = [finding for check in CHECKS for finding in check(examined)]
+    if as_json:
+        print_json([each._asdict() for each in found])
+    else:
+        typer.echo("\n".join(f"{each.state:5}{each.check:9}{each.detail} {each.advice}".rstrip() for each in found))
+    return int(any(each.state == "fail" for each in found))
 
 
 def _asked(examined: Examined) -> Examined:
@@ -164,7 +158,7 @@ def _server(examined: Examined) -> Iterator[Finding]:
 
 def _clients(examined: Examined) -> Iterator[Finding]:
     try:
-        for name, status in setups(examined.environ).items():
+        for name, status in setups(os.environ).items():
             yield Finding("ok" if status == SET_UP else "warn", "client", f"{name}: {status.removesuffix('.')}.")
     except CommandFailed as failure:
         yield Finding("warn", "client", failure.message, failure.remediation)

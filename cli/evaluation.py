@@ -1,19 +1,33 @@
-"""`engrain eval …`: measure, keep the runs, and compare them."""
+"""`engrain bench`, and `engrain eval …`: measure, keep the runs, and compare them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from evals.datasets import read_own
+from evals.harness.arms import ARMS
+from evals.report import compare as paired
+from evals.report import compared, judge, markdown, table
+from evals.runs import CASES, Options, baseline_lines, default_runs, read_run, stored_runs
+from evals.suites import NOTHING_TO_MEASURE, SUITES, run_suite
+from stores.errors import EngrainError, InvalidSetting
+from tools.runtime.settings import unknown_settings
+
 DEFAULT = "retrieval"
-SUITES = {
-    DEFAULT: "Measure searches and recalls on labelled sets, over REST, against a server that is started for it.",
-    "reflection": "Measure the findings of reflection in labelled notes.",
-    "release-notes": "Measure what release notes of public repositories call breaking.",
-}
+WORSE = 1
 _FIXED = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"})
+
+
+def bench(
+    entities: Annotated[int | None, typer.Option(min=100, help="Entities to measure on; 10,000 by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a tenth of the calls.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
+) -> int:
+    from evals.bench import run_bench  # noqa: PLC0415 - all that is in a server
+
+    return run_bench(entities, typer.echo, quick=quick, json_file=json)
 
 
 class _Group(TyperGroup):
@@ -23,6 +37,13 @@ class _Group(TyperGroup):
         parsed: list[str] = super().parse_args(ctx, args)
         return parsed
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401, RUF100 - as above
+        try:
+            return super().invoke(ctx)
+        except (EngrainError, OSError) as error:
+            typer.echo(str(error))
+            raise typer.Exit(NOTHING_TO_MEASURE) from None
+
 
 group = typer.Typer(cls=_Group, name="eval", add_completion=False, pretty_exceptions_enable=False)
 RunsOption = Annotated[Path | None, typer.Option("--runs", help="Folder of the stored runs; the user's by default.")]
@@ -31,10 +52,9 @@ RunArgument = Annotated[str, typer.Argument(help="Id of a run or its beginning, 
 
 @group.callback()
 def evaluate() -> None:
-    """Measure the product on labelled data, keep every run, and compare runs.
+    """Without a command it measures retrieval.
 
-    Without a command it measures retrieval. Exit code 1 if a `--strict` run falls short, 2 if there is nothing to
-    measure, 130 if interrupted.
+    Exit code 1 if a `--strict` run falls short, 2 if there is nothing to measure, 130 if interrupted.
     """
 
 
@@ -57,10 +77,6 @@ def _add_suite(suite: str, summary: str) -> None:
         runs: RunsOption = None,
         name: Annotated[str, typer.Option(help="Its name in the list of runs.")] = "",
     ) -> None:
-        from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
-        from evals.runs import Options  # noqa: PLC0415 - as above
-        from evals.suites import run_suite  # noqa: PLC0415 - as above
-
         options = Options(
             data=data, sets=_words(sets), arms=tuple(ARMS) if arms == "all" else _words(arms), limit=limit,
             server=_settings(setting), without_speakers=without_speakers, runs=runs, name=name, strict=strict,
@@ -68,24 +84,26 @@ def _add_suite(suite: str, summary: str) -> None:
         raise typer.Exit(run_suite(suite, options, typer.echo))
 
 
-for _suite, _summary in SUITES.items():
-    _add_suite(_suite, _summary)
+for _name, _suite in SUITES.items():
+    _add_suite(_name, _suite.summary)
 
 
 @group.command(name="runs")
 def list_runs(runs: RunsOption = None) -> None:
     """List the stored runs, the latest first."""
-    from evals.commands import show_runs  # noqa: PLC0415 - as above
-
-    _exit(lambda: show_runs(runs, typer.echo))
+    folder, rows = runs or default_runs(), []
+    for path, record in stored_runs(folder):
+        cases = (path / CASES).read_bytes().count(b"\n")
+        data, name = ", ".join(record.data), str(record.command.get("name", ""))
+        rows.append([path.name, record.finished_at[:16], record.version, record.commit, data, str(cases), name])
+    columns = ("run", "finished", "version", "commit", "data", "cases", "name")
+    typer.echo(table(columns, rows) if rows else f"There are no runs in {folder} yet.")
 
 
 @group.command()
 def report(run: RunArgument = "latest", runs: RunsOption = None) -> None:
     """Print the report of a stored run as Markdown."""
-    from evals.commands import show_report  # noqa: PLC0415 - as above
-
-    _exit(lambda: show_report(run, runs, typer.echo))
+    typer.echo(markdown(read_run(run, runs)))
 
 
 @group.command()
@@ -96,20 +114,26 @@ def compare(
     runs: RunsOption = None,
 ) -> None:
     """Compare two runs question by question, with intervals."""
-    from evals.commands import show_comparison  # noqa: PLC0415 - as above
-
     pair = _words(arms)
     if pair and len(pair) != 2:
         raise typer.BadParameter("it takes two names: BEFORE,AFTER", param_hint="--arms")
-    _exit(lambda: show_comparison((before, after), (pair[0], pair[1]) if pair else None, runs, typer.echo))
+    typer.echo(compared(paired(read_run(before, runs), read_run(after, runs), (pair[0], pair[1]) if pair else None)))
 
 
 @group.command()
 def gate(baseline: RunArgument, run: RunArgument = "latest", runs: RunsOption = None) -> None:
     """Fail with exit code 1 if a run is worse than a baseline beyond noise."""
-    from evals.commands import judge_run  # noqa: PLC0415 - as above
-
-    _exit(lambda: judge_run(baseline, run, runs, typer.echo))
+    verdict = judge(read_run(baseline, runs), read_run(run, runs))
+    typer.echo(compared(verdict))
+    for failure in verdict.failures:
+        typer.echo(f"Worse: {failure}")
+    for reason in verdict.unjudged:
+        typer.echo(f"Cannot be judged: {reason}")
+    if verdict.unjudged and not verdict.failures:
+        typer.echo("The gate says nothing: measure more questions.")
+        raise typer.Exit(NOTHING_TO_MEASURE)
+    typer.echo("The gate is open." if verdict.is_open else "The gate is closed.")
+    raise typer.Exit(0 if verdict.is_open else WORSE)
 
 
 @group.command()
@@ -119,27 +143,23 @@ def baseline(
     runs: RunsOption = None,
 ) -> None:
     """Write the figures of a run, question by question and without texts, as a file that a repository can hold."""
-    from evals.commands import write_baseline  # noqa: PLC0415 - as above
-
-    _exit(lambda: write_baseline(run, file, runs, typer.echo))
+    stored = read_run(run, runs)
+    file.write_text(baseline_lines(stored), encoding="utf-8")
+    typer.echo(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
 
 
 @group.command()
 def validate(files: Annotated[list[Path], typer.Argument(help="Files of our own form, see guide/evaluation.")]) -> None:
     """Check labelled sets of our own form: each problem is named with file, line and field. Exit code 1 for some."""
-    from evals.commands import check_files  # noqa: PLC0415 - as above
-
-    _exit(lambda: check_files(files, typer.echo))
-
-
-def _exit(act: Callable[[], int]) -> None:
-    from stores.errors import EngrainError  # noqa: PLC0415 - as above
-
-    try:
-        code = act()
-    except (EngrainError, OSError) as error:
-        typer.echo(error.message if isinstance(error, EngrainError) else f"{error}")
-        code = 2
+    code = 0
+    for file in files:
+        try:
+            found = read_own(file)
+            asked = len(found.questions) + len(found.unanswered)
+            typer.echo(f"{file}: {found.name}, {len(found.texts)} texts, {asked} questions.")
+        except EngrainError as error:
+            typer.echo(error.message)
+            code = 1
     raise typer.Exit(code)
 
 
@@ -148,9 +168,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _settings(given: list[str] | None) -> dict[str, str]:
-    from stores.errors import InvalidSetting  # noqa: PLC0415 - as above
-    from tools.runtime.settings import unknown_settings  # noqa: PLC0415 - as above
-
     pairs = [text.partition("=") for text in given or ()]
     settings = {name: value for name, _, value in pairs}
     try:

@@ -1,19 +1,22 @@
 """`engrain export`: all that the caller may read, as JSON Lines, Parquet or a folder of notes."""
 
 import json
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 from urllib.parse import urlencode
 
 import typer
 
-from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, print_json, understanding
+from cli.client import Client, CommandFailed, open_client
+from cli.client.failure import ExitCode, print_json
 from cli.client.server import JsonObject
+from cli.options import JsonOption, UrlOption
 from tools.imports.adapters.engrain import FORMAT, NESTED, TEXTS, VERSION
 
 PATH = "/api/export"
@@ -80,31 +83,30 @@ def _yaml(value: object) -> str:
 WRITERS = {"jsonl": json_lines, "parquet": parquet, "markdown": markdown}
 
 
-def run_export(
-    environ: Mapping[str, str], path: Path, form: str, project: str | None, *, as_json: bool, url: str | None
-) -> int:
-    """Export to a new file or folder, which is there whole or not at all."""
-
-    def command() -> None:
-        target = path.expanduser().absolute()
-        if form not in WRITERS:
-            known = ", ".join(WRITERS)
-            raise CommandFailed(f"There is no format {form}.", f"Formats are {known}.", code=ExitCode.USAGE)
-        if target.exists() or not target.parent.is_dir():
-            reason = "exists" if target.exists() else "is in no folder"
-            raise CommandFailed(f"{target} {reason}.", "Name another place.", code=ExitCode.USAGE)
-        with open_client(environ, url=url) as client, understanding(client.server.address):
-            try:
-                counts = _write(client, form, project, target)
-            except OSError as error:
-                raise CommandFailed(f"{target} cannot be written: {error}.", "Free it, or name another one.") from None
-        if as_json:
-            print_json({"path": str(target), "format": form, "lines": counts})
-            return
-        told = ", ".join(f"{count:,} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items()) or "nothing"
-        typer.echo(f"Exported {told} to {target}.")
-
-    return guarded(command)
+def export(
+    target: Annotated[Path, typer.Argument(help="The file to write; with markdown, the folder. It is made new.")],
+    format_name: Annotated[str, typer.Option("--format", "-f", help="jsonl, parquet or markdown.")] = "jsonl",
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Only this project.")] = None,
+    as_json: JsonOption = False,
+    url: UrlOption = None,
+) -> None:
+    target = target.expanduser().absolute()
+    if format_name not in WRITERS:
+        known = ", ".join(WRITERS)
+        raise CommandFailed(f"There is no format {format_name}.", f"Formats are {known}.", code=ExitCode.USAGE)
+    if target.exists() or not target.parent.is_dir():
+        reason = "exists" if target.exists() else "is in no folder"
+        raise CommandFailed(f"{target} {reason}.", "Name another place.", code=ExitCode.USAGE)
+    with open_client(os.environ, url=url) as client:
+        try:
+            counts = _write(client, format_name, project, target)
+        except OSError as error:
+            raise CommandFailed(f"{target} cannot be written: {error}.", "Free it, or name another one.") from None
+    if as_json:
+        print_json({"path": str(target), "format": format_name, "lines": counts})
+        return
+    told = ", ".join(f"{count:,} {kind}{'s' if count != 1 else ''}" for kind, count in counts.items()) or "nothing"
+    typer.echo(f"Exported {told} to {target}.")
 
 
 def _write(client: Client, form: str, project: str | None, target: Path) -> dict[str, int]:

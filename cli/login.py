@@ -1,41 +1,50 @@
-"""`engrain login`, `engrain logout` and `engrain whoami`."""
+"""`engrain login` in a browser (RFC 8628), with a password or a key, `engrain logout` and `engrain whoami`."""
 
-import json
+import os
 import platform
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
-from cli.client import CommandFailed, device, guarded, open_client
+from cli.client import CommandFailed, open_client
 from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
-from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, understanding, warn
-from cli.client.server import JsonObject, is_in_clear
+from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, print_json, shown, understanding, warn
+from cli.client.server import JsonObject, Server, is_in_clear
+from cli.options import JsonOption, UrlOption
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
+SLOWER_S = 5
+"""Added to the polling interval after `slow_down` (RFC 8628, section 3.5)."""
+LONGEST_PAUSE_S = 30.0
+_AGAIN = "Start it again with `engrain login`."
 
 
-def run_login(
-    environ: Mapping[str, str], *, url: str | None, no_browser: bool, email: str | None, api_key: bool
-) -> int:
-    def command() -> None:
-        if email is not None and api_key:
-            raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
-        with open_client(environ, url=url, local="none") as client:
-            client.kept()  # A damaged file is found now, not when somebody has allowed the login.
-            if is_in_clear(client.server.address):
-                warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
-            if api_key:
-                _log_in_with_key(client)
-            else:
-                tokens = (
-                    _with_password(client, email) if email is not None else _with_browser(client, environ, no_browser)
-                )
-                _keep_session(client, tokens)
-            if client.settings.token is not None:
-                warn("ENGRAIN_TOKEN is set, and is used instead of this login.")
-
-    return guarded(command)
+def login(
+    url: UrlOption = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address instead of opening it.")] = False,
+    email: Annotated[str | None, typer.Option(help="Log in with this address and a password, which is asked.")] = None,
+    api_key: Annotated[bool, typer.Option("--api-key", help="Keep an API key, read from standard input.")] = False,
+) -> None:
+    if email is not None and api_key:
+        raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
+    with open_client(os.environ, url=url, local="none") as client:
+        client.kept()  # A damaged file is found now, not when somebody has allowed the login.
+        if is_in_clear(client.server.address):
+            warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
+        if api_key:
+            _log_in_with_key(client)
+        else:
+            tokens = _with_password(client, email) if email is not None else _with_browser(client, no_browser)
+            _keep(client, client.session_of(tokens, str(tokens["user"]["email"])), tokens)
+        if client.settings.token is not None:
+            warn("ENGRAIN_TOKEN is set, and is used instead of this login.")
 
 
 def _log_in_with_key(client: Client) -> None:
@@ -54,9 +63,7 @@ def _log_in_with_key(client: Client) -> None:
         if refused.status != 401:
             raise
         raise NotLoggedIn(f"{client.server.address} does not accept this API key.", refused.remediation) from None
-    with understanding(client.server.address):
-        credential = Credential("api_key", key, str(me["user"]["email"]))
-    _keep(client, credential, me)
+    _keep(client, Credential("api_key", key, str(me["user"]["email"])), me)
 
 
 def _with_password(client: Client, email: str) -> JsonObject:
@@ -69,9 +76,9 @@ def _with_password(client: Client, email: str) -> JsonObject:
         raise NotLoggedIn("The e-mail address or the password is not right.", "Check both, and try again.") from None
 
 
-def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) -> JsonObject:
-    started = device.start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
-    opened = not no_browser and _opens_browser(environ, started.page_with_code)
+def _with_browser(client: Client, no_browser: bool) -> JsonObject:
+    started = start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
+    opened = not no_browser and _opens_browser(started.page_with_code)
     minutes = max(1, round(started.expires_in_s / 60))
     first = "Your browser opens this address" if opened else "Open this address in a browser, on any device"
     typer.echo(f"{first}:\n\n    {started.page_with_code}\n")
@@ -79,12 +86,71 @@ def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) 
         f"Check that it shows the code {shown(started.user_code)}, and allow the login within {minutes} minutes."
     )
     typer.echo("Waiting for the decision; Ctrl-C stops.")
-    return device.Waiting(client.server, started).result()
+    return poll(client.server, started)
 
 
-def _opens_browser(environ: Mapping[str, str], address: str) -> bool:
-    has_screen = sys.platform in ("darwin", "win32") or environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
-    if not has_screen or environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+@dataclass(frozen=True, slots=True)
+class Started:
+    device_code: str
+    user_code: str
+    page_with_code: str
+    expires_in_s: float
+    interval_s: float
+
+
+def start(server: Server, client_name: str) -> Started:
+    """Begin a login, or raise Refused or Unreachable."""
+    answer = server.request("POST", "/api/auth/device", {"client_name": client_name})
+    with understanding(server.address):
+        return Started(
+            str(answer["device_code"]),
+            str(answer["user_code"]),
+            _web_address(str(answer.get("verification_uri_complete") or answer["verification_uri"])),
+            float(answer["expires_in"]),
+            float(answer.get("interval", 5)),
+        )
+
+
+def _web_address(text: str) -> str:
+    if urlsplit(text).scheme not in ("http", "https") or not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+def poll(
+    server: Server,
+    started: Started,
+    sleep: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> JsonObject:
+    """Ask until the login is decided; return the tokens, or raise CommandFailed."""
+    deadline = clock() + started.expires_in_s
+    body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": started.device_code}
+    pause_s = wait_s = started.interval_s
+    while clock() + wait_s < deadline:
+        sleep(wait_s)
+        try:
+            return server.request("POST", "/api/auth/device/token", body)
+        except Unreachable:
+            pause_s = wait_s = min(pause_s * 2, max(pause_s, LONGEST_PAUSE_S))
+        except Refused as refused:
+            if refused.error == "access_denied":
+                raise CommandFailed("The login was denied.", f"If that was a mistake: {_AGAIN}") from None
+            if refused.error == "expired_token":
+                break
+            if refused.error == "slow_down":
+                pause_s += SLOWER_S
+            elif refused.error != "authorization_pending" and refused.status not in (429, 500, 503):
+                raise
+            wait_s = max(pause_s, refused.retry_after_s or 0.0)
+    else:
+        sleep(max(0.0, deadline - clock()))
+    raise CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)
+
+
+def _opens_browser(address: str) -> bool:
+    has_screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if not has_screen or os.environ.get("SSH_CONNECTION") or os.environ.get("SSH_TTY"):
         return False
     import webbrowser  # noqa: PLC0415 - looking for browsers takes a while
 
@@ -94,19 +160,12 @@ def _opens_browser(environ: Mapping[str, str], address: str) -> bool:
         return False
 
 
-def _keep_session(client: Client, tokens: JsonObject) -> None:
-    with understanding(client.server.address):
-        email = str(tokens["user"]["email"])
-    _keep(client, client.session_of(tokens, email), tokens)
-
-
 def _keep(client: Client, credential: Credential, who: JsonObject) -> None:
-    with understanding(client.server.address):
-        user, organization = who["user"], who["organization"]
-        said = (
-            f"Logged in to {client.server.address} as {user['name']} <{user['email']}>, "
-            f"in the organization {organization['name']} ({organization['slug']})."
-        )
+    user, organization = who["user"], who["organization"]
+    said = (
+        f"Logged in to {client.server.address} as {user['name']} <{user['email']}>, "
+        f"in the organization {organization['name']} ({organization['slug']})."
+    )
     before = client.keep(credential)
     if before is not None:
         _end(client, before)
@@ -122,23 +181,20 @@ def _secret(what: str) -> str:
     return text
 
 
-def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
-    def command() -> None:
-        with open_client(environ, url=url, local="none") as client:
-            before = client.forget()
-            if before is None:
-                typer.echo(f"You are not logged in to {client.server.address}.")
-            elif before.kind == "api_key":
-                typer.echo(f"Forgot the API key for {client.server.address}. It still holds until it is revoked.")
-            elif (failure := _end(client, before)) is None:
-                typer.echo(f"Logged out of {client.server.address}.")
-            else:
-                typer.echo(f"Forgot the login to {client.server.address}.")
-                warn(f"{failure.message} The session there goes on until you end it or it expires.")
-            if client.settings.token is not None:
-                warn("ENGRAIN_TOKEN is set, and is still used: unset it, too.")
-
-    return guarded(command)
+def logout(url: UrlOption = None) -> None:
+    with open_client(os.environ, url=url, local="none") as client:
+        before = client.forget()
+        if before is None:
+            typer.echo(f"You are not logged in to {client.server.address}.")
+        elif before.kind == "api_key":
+            typer.echo(f"Forgot the API key for {client.server.address}. It still holds until it is revoked.")
+        elif (failure := _end(client, before)) is None:
+            typer.echo(f"Logged out of {client.server.address}.")
+        else:
+            typer.echo(f"Forgot the login to {client.server.address}.")
+            warn(f"{failure.message} The session there goes on until you end it or it expires.")
+        if client.settings.token is not None:
+            warn("ENGRAIN_TOKEN is set, and is still used: unset it, too.")
 
 
 def _end(client: Client, credential: Credential) -> CommandFailed | None:
@@ -151,16 +207,10 @@ def _end(client: Client, credential: Credential) -> CommandFailed | None:
     return None
 
 
-def run_whoami(environ: Mapping[str, str], *, url: str | None, as_json: bool) -> int:
-    def command() -> None:
-        with open_client(environ, url=url, local="none") as client:
-            me = client.call("GET", "/api/auth/me")
-            with understanding(client.server.address):
-                described = _described(client, me)
-                text = json.dumps(described, indent=2, ensure_ascii=False) if as_json else _text(described)
-        typer.echo(text)
-
-    return guarded(command)
+def whoami(url: UrlOption = None, as_json: JsonOption = False) -> None:
+    with open_client(os.environ, url=url, local="none") as client:
+        described = _described(client, client.call("GET", "/api/auth/me"))
+        print_json(described) if as_json else typer.echo(_text(described))
 
 
 def _described(client: Client, me: JsonObject) -> JsonObject:

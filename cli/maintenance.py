@@ -1,13 +1,16 @@
 """`engrain check` and `engrain reindex`, while the server is stopped."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from cli.serving import guarded, settings_of
+from cli.options import DataDir, OrganizationOption
+from cli.serving import settings_of
 from stores.errors import EngrainError
 from stores.folder import require_data_folder
 from stores.indexer import Indexer
@@ -19,11 +22,12 @@ from tools.runtime.log_ring import LogRing, configure_logs
 
 SHOWN = 10
 NOT_LEVEL = 3
+IndexName = StrEnum("IndexName", ("LEXICAL", "GRAPH", "VECTORS"))
 
 
 @contextmanager
-def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple[Ledger, Indexer]]:
-    settings = settings_of(environ, data_dir=data_dir)
+def _stores(data_dir: Path | None) -> Iterator[tuple[Ledger, Indexer]]:
+    settings = settings_of(data_dir)
     configure_logs("warning", "console", LogRing())
     require_data_folder(settings.data_dir)
     with open_stores(settings) as stores:
@@ -37,27 +41,29 @@ def _chosen(ledger: Ledger, organization: str | None) -> list[Organization]:
     return found
 
 
-def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Print the first differences; return 1 for any, or a folder that cannot be opened, 3 if some are only behind."""
-
-    def command() -> int:
-        wrong = behind = 0
-        until = time.monotonic() + wait_s
-        with _stores(environ, data_dir) as (ledger, indexer):
-            chosen = _chosen(ledger, organization)
-            for each in chosen:
-                found = [Examined("ledger", 0, [*ledger.feed.unreadable(each.id), *ledger.audit.faults(each.id)])]
-                found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
-                wrong += sum(len(index.differences) for index in found)
-                behind += any(index.pending for index in found)
-                typer.echo("\n".join(_described(each.slug, found)))
-            for fault in ledger.audit.faults(None) if organization is None else ():
-                wrong += 1
-                typer.echo(f"server: {fault}")
-            typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
-        return 1 if wrong else NOT_LEVEL if behind else 0
-
-    return guarded(command)
+def check(
+    data_dir: DataDir = None,
+    organization: OrganizationOption = None,
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for indexes that are behind, all in all.")
+    ] = 10,
+) -> int:
+    """Exit code 1 where one differs or a record cannot be read, 3 where one is only behind."""
+    wrong = behind = 0
+    until = time.monotonic() + wait
+    with _stores(data_dir) as (ledger, indexer):
+        chosen = _chosen(ledger, organization)
+        for each in chosen:
+            found = [Examined("ledger", 0, [*ledger.feed.unreadable(each.id), *ledger.audit.faults(each.id)])]
+            found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
+            wrong += sum(len(index.differences) for index in found)
+            behind += any(index.pending for index in found)
+            typer.echo("\n".join(_described(each.slug, found)))
+        for fault in ledger.audit.faults(None) if organization is None else ():
+            wrong += 1
+            typer.echo(f"server: {fault}")
+        typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
+    return 1 if wrong else NOT_LEVEL if behind else 0
 
 
 def _described(slug: str, found: Sequence[Examined]) -> list[str]:
@@ -73,15 +79,13 @@ def _described(slug: str, found: Sequence[Examined]) -> list[str]:
     return [*lines, f"{slug}: {len(differences)} difference(s)", *shown, *more]
 
 
-def run_reindex(
-    environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, names: Sequence[str]
-) -> int:
-    def command() -> int:
-        with _stores(environ, data_dir) as (ledger, indexer):
-            for each in _chosen(ledger, organization):
-                start = time.perf_counter()
-                indexer.reindex(each.id, [name for name in NAMES if name in (names or NAMES)])
-                typer.echo(f"{each.slug}: rebuilt in {time.perf_counter() - start:.1f} s")
-        return 0
-
-    return guarded(command)
+def reindex(
+    data_dir: DataDir = None,
+    organization: OrganizationOption = None,
+    index: Annotated[list[IndexName] | None, typer.Option(help="Only this index.")] = None,
+) -> None:
+    with _stores(data_dir) as (ledger, indexer):
+        for each in _chosen(ledger, organization):
+            start = time.perf_counter()
+            indexer.reindex(each.id, [name for name in NAMES if name in (index or NAMES)])
+            typer.echo(f"{each.slug}: rebuilt in {time.perf_counter() - start:.1f} s")

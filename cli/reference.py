@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from cli.main import app
 from tools.catalogue import OPERATIONS
 from tools.frame.arguments import input_schema
 from tools.frame.operation import Operation, Tool
@@ -54,17 +55,17 @@ command line win over the environment.
 them. All others are the server's."""
 
 
-def commands(app: typer.Typer) -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     """Return the visible commands by name, those of a group behind it."""
     found: dict[str, Any] = {}
-    for name, command in vars(typer.main.get_command(app))["commands"].items():
-        if not command.hidden:
-            found[name] = command
+    for name, offered in vars(typer.main.get_command(app))["commands"].items():
+        if not offered.hidden:
+            found[name] = command = getattr(offered, "real", offered)
             found |= {f"{name} {each}": of_group for each, of_group in getattr(command, "commands", {}).items()}
     return found
 
 
-def pages(app: typer.Typer) -> dict[str, str]:
+def pages() -> dict[str, str]:
     offered = [(operation, operation.tool) for operation in OPERATIONS if operation.tool is not None]
     tools = [
         TOOLS, *(_tool(*each) for each in offered if each[1].toolset == CORE),
@@ -79,18 +80,20 @@ def pages(app: typer.Typer) -> dict[str, str]:
         settings.append(f"## {PREFIX}{each.name.upper()}\n\n{DESCRIPTIONS[each.name]}\n\n{kind}")
     found = {
         "tools.md": tools, "settings.md": settings,
-        "commands.md": [INTRO, *(_command(name, command) for name, command in commands(app).items())],
+        "commands.md": [INTRO, *(_command(name, command) for name, command in commands().items())],
     }  # fmt: skip
     return {name: "\n\n".join([MARK, *parts]) + "\n" for name, parts in found.items()}
 
 
-def run_reference(app: typer.Typer, *, write: Path | None, check: Path | None) -> int:
-    """Write or compare the pages. Return 1 after drift, 2 without either option."""
+def reference(
+    write: Annotated[Path | None, typer.Option(help="Write the pages into this folder.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Exit with 1 if a page in this folder has drifted.")] = None,
+) -> int:
     if write is None and check is None:
         typer.echo("Error: say --write FOLDER or --check FOLDER.", err=True)
         return 2
     drifted = 0
-    for name, text in pages(app).items():
+    for name, text in pages().items():
         if write is not None:
             write.mkdir(parents=True, exist_ok=True)
             (write / name).write_text(text, encoding="utf-8")

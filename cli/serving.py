@@ -1,51 +1,41 @@
-"""`engrain serve`, and settings and errors of commands that open a data folder or a ledger."""
+"""`engrain serve`, and the settings of commands that open a data folder or a ledger."""
 
 import gc
 import os
-from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from stores.errors import EngrainError
+from cli.options import DataDir
 from tools.runtime.settings import Settings, read_settings
 
 
-def settings_of(
-    environ: Mapping[str, str], *, data_dir: Path | None = None, host: str | None = None, port: int | None = None
-) -> Settings:
-    settings, warnings = read_settings(environ, data_dir=data_dir, host=host, port=port)
+def settings_of(data_dir: Path | None = None, host: str | None = None, port: int | None = None) -> Settings:
+    settings, warnings = read_settings(os.environ, data_dir=data_dir, host=host, port=port)
     for warning in warnings:
         typer.echo(f"Warning: {warning}.", err=True)
     return settings
 
 
-def guarded(command: Callable[[], int]) -> int:
-    try:
-        return command()
-    except EngrainError as error:
-        typer.echo(f"Error: {error.message}", err=True)
-        if error.remediation != error.default_remediation:
-            typer.echo(error.remediation, err=True)
-        return 1
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (ENGRAIN_HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one (ENGRAIN_PORT).")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    # Read when numpy loads. Threads of a BLAS spin while they wait, and take processor time from everything else.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from rest_bridge import server  # noqa: PLC0415 - after that; other commands take the rest of this module
 
-
-def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
     def announce(address: str) -> None:
         gc.freeze()
         # The disk that standard output goes to may be full: serving is what counts.
         with suppress(OSError):
             typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
 
-    from rest_bridge.server import serve  # noqa: PLC0415 - other commands take the rest of this module
-
-    def command() -> int:
-        settings = settings_of(environ, host=host, port=port, data_dir=data_dir)
-        if settings.mcp_auth_mode == "off":
-            typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
-        os.umask(0o077)  # The data is its owner's alone, also in a folder that others may enter.
-        serve(settings, on_listening=announce)
-        return 0
-
-    return guarded(command)
+    settings = settings_of(data_dir, host, port)
+    if settings.mcp_auth_mode == "off":
+        typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
+    os.umask(0o077)  # The data is its owner's alone, also in a folder that others may enter.
+    server.serve(settings, on_listening=announce)

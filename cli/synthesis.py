@@ -1,71 +1,73 @@
 """`engrain synthesize`: write a document with sources to standard output."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
-from cli.client import CommandFailed, guarded, open_client
-from cli.client.failure import ExitCode, print_json, shown, understanding
-from cli.client.server import JsonObject
+from cli.client import CommandFailed, open_client
+from cli.client.failure import ExitCode, print_json, shown
+from cli.options import UrlOption
 
 PATH = "/api/synthesis/draft"
+OUTPUT_TYPES = (
+    "documentation", "report", "briefing", "roadmap", "release_notes", "audit_packet", "custom", "handbook",
+)  # fmt: skip
+DEPTHS = ("brief", "standard", "deep")
+OUTPUT_FORMATS = ("markdown", "json")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    goal: str
-    output_type: str
-    depth: str
-    output_format: str
-    project: str | None
-    audience: str | None
-    sections: tuple[str, ...]
-    remember: bool
-    url: str | None
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def check(word: str) -> str:
+        meant = word.strip().lower().replace("-", "_")
+        if meant not in words:
+            raise typer.BadParameter(f"{word!r} is none of {', '.join(words)}")
+        return meant
+
+    return check
 
 
-def run_synthesize(environ: Mapping[str, str], options: Options) -> int:
-    """Print a document; report its gaps and the kept record on standard error."""
-
-    def command() -> None:
-        if not options.goal.strip():
-            raise CommandFailed("--goal says nothing.", "Say in a sentence what the document is about.",
-                                code=ExitCode.USAGE)  # fmt: skip
-        with open_client(environ, url=options.url) as client:
-            draft = client.call("POST", PATH, _body(options))
-            with understanding(client.server.address):
-                _print(draft["artifact"], options)
-
-    return guarded(command)
-
-
-def _body(options: Options) -> JsonObject:
-    body: JsonObject = {
-        "goal": options.goal,
-        "output_type": options.output_type,
-        "depth": options.depth,
-        "output_format": options.output_format,
-        "audience": options.audience,
-        "project": options.project,
-        "required_sections": [{"title": title} for title in options.sections],
-        "remember": options.remember,
-        "memory_scope": "project" if options.remember and options.project else "private",
-    }
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def _print(artifact: JsonObject, options: Options) -> None:
-    if options.output_format == "json":
-        print_json(artifact["json_payload"])
-    else:
-        # Documents are inert Markdown; a line break is the only character in them that moves a cursor.
-        typer.echo("\n".join(shown(line) for line in str(artifact["markdown"]).split("\n")), nl=False)
-    gaps = int(artifact["verification"]["gap_count"])
-    if gaps:
-        typer.echo(f"Not all of it rests on sources: {gaps} gap(s), listed at the end.", err=True)
-    if artifact["remembered_memory_id"]:
-        scope = artifact["remembered_scope"]
-        typer.echo(f"Kept as {artifact['remembered_memory_id']} ({scope}).", err=True)
-        if options.project is not None and scope == "private":
-            typer.echo("It is private, because not everybody in the project may read all of its sources.", err=True)
+def synthesize(  # noqa: PLR0913 - a parameter for each flag
+    goal: Annotated[str, typer.Option("--goal", "-g", help="What the document is about, in a sentence.")],
+    output_type: Annotated[
+        str, typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}.")
+    ] = "documentation",
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Id or name of the project.")] = None,
+    output_format: Annotated[
+        str, typer.Option("--format", "-f", callback=_one_of(OUTPUT_FORMATS), help="markdown or json.")
+    ] = "markdown",
+    depth: Annotated[
+        str, typer.Option("--depth", callback=_one_of(DEPTHS), help="brief, standard or deep: how much is in it.")
+    ] = "standard",
+    audience: Annotated[str | None, typer.Option("--audience", help="For whom it is.")] = None,
+    section: Annotated[
+        list[str] | None, typer.Option("--section", help="A section in place of those of the type; repeatable.")
+    ] = None,
+    remember: Annotated[
+        bool, typer.Option("--remember", help="Also keep it: for the members of the project, else for you alone.")
+    ] = False,
+    url: UrlOption = None,
+) -> None:
+    if not goal.strip():
+        raise CommandFailed("--goal says nothing.", "Say in a sentence what the document is about.",
+                            code=ExitCode.USAGE)  # fmt: skip
+    body = {
+        "goal": goal, "output_type": output_type, "depth": depth, "output_format": output_format, "audience": audience,
+        "project": project, "required_sections": [{"title": title} for title in section or ()], "remember": remember,
+        "memory_scope": "project" if remember and project else "private",
+    }  # fmt: skip
+    with open_client(os.environ, url=url) as client:
+        artifact = client.call("POST", PATH, body)["artifact"]
+        if output_format == "json":
+            print_json(artifact["json_payload"])
+        else:
+            # Documents are inert Markdown; a line break is the only character in them that moves a cursor.
+            typer.echo("\n".join(shown(line) for line in str(artifact["markdown"]).split("\n")), nl=False)
+        if gaps := int(artifact["verification"]["gap_count"]):
+            typer.echo(f"Not all of it rests on sources: {gaps} gap(s), listed at the end.", err=True)
+        if kept := artifact["remembered_memory_id"]:
+            scope = artifact["remembered_scope"]
+            typer.echo(f"Kept as {kept} ({scope}).", err=True)
+            if project is not None and scope == "private":
+                typer.echo("It is private, because not everybody in the project may read all of its sources.", err=True)

@@ -1,6 +1,5 @@
 """`engrain worker`."""
 
-from collections.abc import Mapping
 from contextlib import closing
 from signal import SIGINT, SIGTERM
 from uuid import uuid4
@@ -8,7 +7,7 @@ from uuid import uuid4
 import anyio
 import typer
 
-from cli.serving import guarded, settings_of
+from cli.serving import settings_of
 from stores.errors import InvalidSetting
 from stores.ledger import Ledger
 from tools.jobs.functions import JobHost
@@ -17,23 +16,17 @@ from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
 
 
-def run_worker(environ: Mapping[str, str]) -> int:
-    """Run jobs until interrupted; return 1 if the ledger cannot be used."""
-
-    def command() -> int:
-        settings = settings_of(environ)
-        if settings.ledger_url.startswith("sqlite"):
-            raise InvalidSetting(
-                "A worker needs a ledger on PostgreSQL: one on SQLite belongs to the server of its data folder.",
-                remediation="Set ENGRAIN_DATABASE_URL, or leave the jobs to the server, which runs them by default.",
-            )
-        configure_logs(settings.log_level, settings.log_format, LogRing())
-        with closing(Ledger.open(settings.ledger_url)) as ledger:
-            ledger.listen()
-            anyio.run(_work, ledger, settings)
-        return 0
-
-    return guarded(command)
+def worker() -> None:
+    settings = settings_of()
+    if settings.ledger_url.startswith("sqlite"):
+        raise InvalidSetting(
+            "A worker needs a ledger on PostgreSQL: one on SQLite belongs to the server of its data folder.",
+            remediation="Set ENGRAIN_DATABASE_URL, or leave the jobs to the server, which runs them by default.",
+        )
+    configure_logs(settings.log_level, settings.log_format, LogRing())
+    with closing(Ledger.open(settings.ledger_url)) as ledger:
+        ledger.listen()
+        anyio.run(_work, ledger, settings)
 
 
 async def _work(ledger: Ledger, settings: Settings) -> None:

@@ -14,6 +14,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 Item = TypeVar("Item")
 LIBRARIES = (
     "lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic", "numpy",
@@ -86,12 +88,8 @@ def spread(values: Sequence[float]) -> Spread:
     """Return percentiles; NaN without values."""
     if not values:
         return Spread(math.nan, math.nan, 0)
-    ordered = sorted(values)
-    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), len(ordered))
-
-
-def _rank(ordered: Sequence[float], share: float) -> float:
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+    p50, p95 = map(float, np.percentile(values, (50, 95), method="inverted_cdf"))
+    return Spread(p50, p95, len(values))
 
 
 def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:

@@ -3,13 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
-from evals.results import BELOW, DOUBTFUL
 from stores.errors import EngrainError
 
+DOUBTFUL: Final = 0.3
+"""Scores below mean that nothing answers (docs/explain/search.md)."""
+BELOW: Final = f"below@{DOUBTFUL:g}"
+"""Decisive measure of unanswered questions."""
 DEPTHS = (5, 10)
 Measure = Literal[
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"

@@ -7,8 +7,7 @@ from statistics import fmean
 
 from evals.machine import Spread, spread
 from evals.metrics import Interval, bootstrap
-from evals.results import Case, Part
-from evals.runs import Record, Run
+from evals.runs import Case, Part, Record, Run
 from stores.errors import EngrainError
 
 HEADLINE = ""

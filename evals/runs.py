@@ -5,7 +5,7 @@ DuckDB reads them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename =
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,7 @@ from typing import Any
 import platformdirs
 
 from evals.datasets.collection import json_lines
-from evals.machine import library_versions, machine, model_digest
-from evals.results import Case, Part
+from evals.machine import library_versions, machine, model_digest, resident_mb
 from stores.errors import EngrainError
 from tools.runtime.settings import PREFIX, SET, Settings, without_secrets
 from tools.runtime.version import VERSION, commit
@@ -57,6 +56,55 @@ NAMES = frozenset(each.name for each in fields(Options))
 
 def default_runs() -> Path:
     return Path(platformdirs.user_data_dir("engrain-evals", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The result of one arm on one question, goal or note."""
+
+    set: str
+    arm: str
+    unit: str
+    """A turn, session, document or record."""
+    id: str
+    """Unique within the set, and stable between runs."""
+    values: Mapping[str, float]
+    cluster: str = ""
+    """Cases of one cluster are dependent."""
+    category: str = ""
+    apart: bool = False
+    """Left out of the headline figures."""
+    question: str = ""
+    wanted: Mapping[str, int] = field(default_factory=dict)
+    found: Sequence[str] = field(default_factory=list)
+    """Ids, best first."""
+    took_ms: float | None = None
+    tokens: int | None = None
+    best: Sequence[str] = field(default_factory=list)
+    """Beginnings of the best texts."""
+    missed: Sequence[str] = field(default_factory=list)
+    """Beginnings of missed texts."""
+    score: float | None = None
+    """Score of the best hit, 0 without one; `None` if the arm's scores do not compare."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.set, self.arm, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    set: str
+    arm: str
+    unit: str
+    texts: int | None
+    measure: str
+    floor: float | None = None
+    goal: float | None = None
+    p50_limit_ms: float | None = None
+    resident_mb: float | None = None
+    """Server memory after the last question."""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +185,11 @@ class Journal:
     def server_data(self) -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="server-", dir=self.runs)
 
+    def add(self, part: Part, cases: Iterable[Case], server: int | None = None) -> None:
+        """Add a part and its cases, and the memory of the server's process afterwards."""
+        self.cases += cases
+        self.parts.append(part if server is None else replace(part, resident_mb=resident_mb(server)[0]))
+
     def finish(self) -> Run:
         record = replace(self.record, finished_at=_now(), parts=[asdict(part) for part in self.parts])
         stamp = record.started_at[:19].translate(str.maketrans("T", "-", "-:"))
@@ -158,7 +211,7 @@ class Prepared:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def list_runs(runs: Path) -> list[tuple[Path, Record]]:
+def stored_runs(runs: Path) -> list[tuple[Path, Record]]:
     """Return all runs in a folder, the latest first; EngrainError for a damaged one."""
     found = []
     for path in runs.glob(f"*/{RECORD}"):
@@ -169,11 +222,12 @@ def list_runs(runs: Path) -> list[tuple[Path, Record]]:
     return sorted(found, key=lambda each: each[1].finished_at, reverse=True)
 
 
-def read_run(name: str, runs: Path) -> Run:
+def read_run(name: str, runs: Path | None) -> Run:
     """Read a run by id or its beginning, `latest`, `latest~1`, or a baseline's path, or raise EngrainError."""
+    runs = runs or default_runs()
     if Path(name).is_file():
         return read_baseline(Path(name))
-    finished = list_runs(runs)
+    finished = stored_runs(runs)
     word, _, place = name.partition("~")
     if word == LATEST and (not place or place.isdecimal()):
         found = finished[int(place or 0) :][:1]

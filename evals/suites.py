@@ -1,7 +1,7 @@
 """The suites, and how each is run, kept and reported."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from evals.harness.run import prepare as prepare_retrieval
 from evals.harness.server import stoppable
@@ -15,18 +15,33 @@ FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
 Say = Callable[[str], None]
 
 
-SUITES: Mapping[str, tuple[Callable[[Options], Prepared], frozenset[str]]] = {
-    "retrieval": (prepare_retrieval, NAMES),
-    "reflection": (prepare_reflection, frozenset({"runs", "name", "server"})),
-    "release-notes": (prepare_release_notes, frozenset({"runs", "name", "data"})),
-}
-"""Preparation and options by name; `cli/evaluation.py` has their commands."""
+class Suite(NamedTuple):
+    prepare: Callable[[Options], Prepared]
+    takes: frozenset[str]
+    """Names of its options."""
+    summary: str
+
+
+SUITES: Mapping[str, Suite] = {
+    "retrieval": Suite(
+        prepare_retrieval, NAMES,
+        "Measure searches and recalls on labelled sets, over REST, against a server that is started for it.",
+    ),
+    "reflection": Suite(
+        prepare_reflection, frozenset({"runs", "name", "server"}),
+        "Measure the findings of reflection in labelled notes.",
+    ),
+    "release-notes": Suite(
+        prepare_release_notes, frozenset({"runs", "name", "data"}),
+        "Measure what release notes of public repositories call breaking.",
+    ),
+}  # fmt: skip
 
 
 def run_suite(name: str, options: Options, say: Say) -> int:
     """Measure, keep and report; return the exit code."""
     try:
-        prepare, takes = SUITES[name]
+        prepare, takes, _ = SUITES[name]
         if wrong := options.changed() - takes:
             raise EngrainError(f"The suite {name} takes no {', '.join(sorted(wrong))}.")
         prepared = prepare(options)

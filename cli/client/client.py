@@ -61,8 +61,9 @@ class Client:
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request as the logged-in user and return the answer, or raise NotLoggedIn, Refused or Unreachable."""
-        return self.authorized(lambda token: self.server.request(method, path, body, token=token))
+        """Send a request, without what is None, as the logged-in user, or raise NotLoggedIn, Refused or Unreachable."""
+        given = None if body is None else {name: value for name, value in body.items() if value is not None}
+        return self.authorized(lambda token: self.server.request(method, path, given, token=token))
 
     def authorized(self, send: Callable[[str], T]) -> T:
         """Call `send` with the user's token, and again with a renewed one after a 401."""
@@ -99,14 +100,13 @@ class Client:
         params = {"name": name, "arguments": given}
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         answer = self.call("POST", "/mcp", message)
-        with understanding(self.server.address):
-            if "error" in answer:
-                raise CommandFailed(str(answer["error"]["message"]))
-            result = answer["result"]
-            text, structure = str(result["content"][0]["text"]), result.get("structuredContent")
-            if structure is None or result.get("isError"):
-                raise CommandFailed(text)
-            return ToolAnswer(text, dict(structure))
+        if "error" in answer:
+            raise CommandFailed(str(answer["error"]["message"]))
+        result = answer["result"]
+        text, structure = str(result["content"][0]["text"]), result.get("structuredContent")
+        if structure is None or result.get("isError"):
+            raise CommandFailed(text)
+        return ToolAnswer(text, dict(structure))
 
     def _with_setting(self, send: Callable[[str], T], token: str) -> T:
         try:
@@ -183,7 +183,7 @@ def open_client(
     """Open the server of the option, of ENGRAIN_URL, of the last login, or this machine's, or raise CommandFailed.
 
     This machine's own server needs no login; where it does not run it is started, or with `find` Unreachable. Without
-    it the address is the default one.
+    it the address is the default one. An answer that the block does not understand is Unreachable, too.
     """
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
@@ -202,7 +202,8 @@ def open_client(
         address, settings = own.address, replace(settings, token=own.key)
     server = Server(address or DEFAULT)
     try:
-        yield Client(server, file, settings, is_own)
+        with understanding(server.address):
+            yield Client(server, file, settings, is_own)
     finally:
         server.close()
 

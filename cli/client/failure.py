@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 
+from stores.errors import EngrainError
+
 
 class ExitCode(IntEnum):
     DONE = 0
@@ -16,28 +18,28 @@ class ExitCode(IntEnum):
 
 
 class CommandFailed(Exception):
-    def __init__(self, message: str, remediation: str = "", *, code: ExitCode = ExitCode.FAILED) -> None:
+    code = ExitCode.FAILED
+
+    def __init__(self, message: str, remediation: str = "", *, code: ExitCode | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.remediation = remediation
-        self.code = code
+        self.code = code or self.code
 
 
 class Unreachable(CommandFailed):
-    def __init__(self, message: str, remediation: str = "") -> None:
-        super().__init__(message, remediation, code=ExitCode.UNREACHABLE)
+    code = ExitCode.UNREACHABLE
 
 
 class NotLoggedIn(CommandFailed):
-    def __init__(self, message: str, remediation: str) -> None:
-        super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN)
+    code = ExitCode.NOT_LOGGED_IN
 
 
 class Refused(CommandFailed):
     """The server refused a request; `error` is its stable code."""
 
     def __init__(self, status: int, error: str, message: str, remediation: str, retry_after_s: float | None) -> None:
-        super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN if status == 401 else ExitCode.FAILED)
+        super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN if status == 401 else None)
         self.status = status
         self.error = error
         self.retry_after_s = retry_after_s
@@ -69,18 +71,20 @@ def warn(text: str) -> None:
     print(f"Warning: {shown(text)}", file=sys.stderr)
 
 
-def guarded(command: Callable[[], None]) -> int:
+def guarded(command: Callable[[], int | None]) -> int:
     """Run a command, print its failure, return the exit code."""
     try:
-        command()
+        return command() or int(ExitCode.DONE)
     except BrokenPipeError:
         raise
     except OSError as error:
-        print(f"Error: {shown(str(error))}", file=sys.stderr)
-        return ExitCode.FAILED
-    except CommandFailed as failure:
-        print(f"Error: {shown(failure.message)}", file=sys.stderr)
-        if failure.remediation:
-            print(shown(failure.remediation), file=sys.stderr)
-        return int(failure.code)
-    return int(ExitCode.DONE)
+        failure = CommandFailed(str(error))
+    except EngrainError as error:
+        is_general = error.remediation == error.default_remediation
+        failure = CommandFailed(error.message, "" if is_general else error.remediation)
+    except CommandFailed as error:
+        failure = error
+    print(f"Error: {shown(failure.message)}", file=sys.stderr)
+    if failure.remediation:
+        print(shown(failure.remediation), file=sys.stderr)
+    return int(failure.code)

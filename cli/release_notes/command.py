@@ -4,17 +4,25 @@ import io
 import os
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
-from cli.release_notes.configuration import Configuration, Plan, personal_configuration, planned, project_configuration
+import typer
+
+from cli.release_notes.configuration import (
+    PRESETS,
+    PROVIDERS,
+    Configuration,
+    Plan,
+    PresetName,
+    personal_configuration,
+    planned,
+    project_configuration,
+)  # fmt: skip
 from cli.release_notes.facts import FactsRequest, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.notes import read_focus, shown, title, write_notes
-from cli.release_notes.presets import PRESETS, PresetName
 from tools.runtime.client_settings import read_model_settings
 from tools.text.plain import one_line
 
@@ -51,17 +59,78 @@ class Steps:
         return self._status or nullcontext()
 
 
-def run_release_notes(
-    environ: Mapping[str, str], request: FactsRequest, flags: Configuration, *, raw: bool, update: bool, debug: bool
+def _provider(name: str | None) -> str | None:
+    if name is not None and name.strip().lower() not in PROVIDERS:
+        raise typer.BadParameter(f"there is no provider {name!r}; there are {', '.join(PROVIDERS)}")
+    return name
+
+
+def release_notes(  # noqa: PLR0913 - a parameter for each flag
+    from_ref: Annotated[
+        str, typer.Option("--from", metavar="REF", help="Where the release begins: a tag, branch or commit.")
+    ],
+    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="Where it ends.")] = "HEAD",
+    version_name: Annotated[
+        str | None, typer.Option("--version-name", help="Version in the title, instead of the tag's name.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Print the Markdown alone: no colour, no spinner.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Also put the notes into the file, in the place of the same version.")
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="The file of --update; RELEASE_NOTES.md by default.")
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            "--provider",
+            callback=_provider,
+            help="Whose language model words the notes: "
+            "openai, anthropic, google, ollama, or offline for none; by default the one whose key is set.",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The language model's name.")] = None,
+    repo: Annotated[
+        str | None,
+        typer.Option("--repo", "-r", metavar="URL", help="Clone this repository instead of reading the one here."),
+    ] = None,
+    preset: Annotated[
+        PresetName | None, typer.Option("--preset", case_sensitive=False, help="How much is said, and to whom.")
+    ] = None,
+    instructions: Annotated[
+        str | None,
+        typer.Option("--instructions", "-i", help="What matters most in these notes, and what to leave out."),
+    ] = None,
+    critic: Annotated[
+        bool, typer.Option("--critic", help="Let the model check what it wrote against the commits; so by default.")
+    ] = False,
+    no_critic: Annotated[
+        bool, typer.Option("--no-critic", help="Leave that out. Citations, numbers and names are checked all the same.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show each step, its inputs and timings on standard error.")
+    ] = False,
 ) -> int:
-    spinner = not raw and environ.get("TERM") != "dumb"
+    """No server is needed, and no language model.
+
+    Exit code 1 where it fails, 2 where the command line makes no sense.
+    """
+    if critic and no_critic:
+        raise typer.BadParameter("it excludes --critic", param_hint="--no-critic")
+    flags = Configuration(
+        provider=provider, model=model, preset=preset, instructions=instructions,
+        critic=critic if critic or no_critic else None, file=None if file is None else str(file),
+    )  # fmt: skip
+    spinner = not raw and os.environ.get("TERM") != "dumb"
     steps = Steps(sys.stderr or io.StringIO(), debug=debug, spinner=spinner)
     try:
         with steps.shown():
             steps("Reading the settings")
             # A clone was written by somebody else: what it configures is not read.
-            project = Configuration() if request.url is not None else project_configuration(_here())
-            plan = planned(flags, read_model_settings(environ), project, personal_configuration())
+            project = Configuration() if repo is not None else project_configuration(_here())
+            plan = planned(flags, read_model_settings(os.environ), project, personal_configuration())
+            is_technical = plan.preset is PresetName.TECHNICAL
+            request = FactsRequest(None, repo, from_ref, to_ref, version_name, interfaces=is_technical)
             facts, markdown = _made(request, plan, steps)
         if plan.critic and plan.model is None:
             steps.note("Note: the critic is skipped, as no language model wrote these notes.")
@@ -84,7 +153,7 @@ def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts
 
     named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"
     steps("Settings", f"preset {plan.preset}, model {named}, critic {plan.critic}, file {plan.file}")
-    facts = analyse(replace(request, interfaces=plan.preset is PresetName.TECHNICAL), steps)
+    facts = analyse(request, steps)
     steps("Analysed", f"{len(facts.commits)} commits, {len(facts.changes)} changes")
     preset, focus = PRESETS[plan.preset], read_focus(plan.instructions)
     if plan.model is not None:

@@ -5,18 +5,20 @@ server or key applies only to the provider named in the same place, so that no k
 """
 
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PositiveFloat, PositiveInt, TypeAdapter, ValidationError
 
 from cli.release_notes.facts import ReleaseNotesFailed
-from cli.release_notes.presets import PROVIDERS, PresetName
-from tools.llm.model import LIBRARY, ModelSpec
 from tools.runtime.client_settings import KEY_NAMES, ModelSettings
+
+if TYPE_CHECKING:
+    from tools.llm.model import ModelSpec
 
 DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
@@ -24,6 +26,41 @@ CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, 
 DEFAULT_MODELS = {"openai": "gpt-5-mini", "anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-flash"}
 """Asked where nothing names a model; names of models come and go."""
 _KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-"}
+PROVIDERS: Mapping[str, str] = {
+    "openai": "openai", "anthropic": "anthropic", "claude": "anthropic", "google": "google", "ollama": "ollama",
+    "offline": "offline", "none": "offline",
+}  # fmt: skip
+PresetName = StrEnum("PresetName", ("DEFAULT", "CONCISE", "DETAILED", "TECHNICAL"))
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The most of each list; `terse` leaves out scopes, second sentences and remarks, `details` shows whole bodies."""
+
+    highlights: int
+    listed: int
+    other: int
+    cited: int
+    people: int
+    manner: str
+    details: bool = False
+    terse: bool = False
+
+
+PRESETS: dict[PresetName, Preset] = {
+    PresetName.DEFAULT: Preset(
+        5, 2_000, 0, 3, 30, "Write for users of the project: what they can do now, and what they have to do. Plainly."
+    ),
+    PresetName.CONCISE: Preset(
+        3, 5, 0, 1, 15, "Be brief: at most twelve words for each statement, two sentences for the overview.", terse=True
+    ),
+    PresetName.DETAILED: Preset(
+        8, 2_000, 20, 10, 100, "Be thorough: say what each change is, why it was made and what it means.", details=True
+    ),
+    PresetName.TECHNICAL: Preset(
+        5, 2_000, 2_000, 10, 100, "Write for developers: name the interfaces and settings that changed, precisely."
+    ),
+}
 
 
 class Configuration(BaseModel):
@@ -47,7 +84,7 @@ class Configuration(BaseModel):
 class Chosen(NamedTuple):
     """A model to ask, with the place that names its provider."""
 
-    spec: ModelSpec
+    spec: "ModelSpec"
     provider_from: str
     context_tokens: int
 
@@ -121,6 +158,8 @@ def choose_model(
     flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
 ) -> Chosen | None:
     """Return the model to ask; None if no place names a provider or a model."""
+    from tools.llm.model import ModelSpec  # noqa: PLC0415 - the help does not need it
+
     ours = Configuration(provider=environment.provider, model=environment.model, base_url=environment.base_url)
     places = {
         "--provider": flags, "ENGRAIN_LLM_PROVIDER": ours, "the repository's .engrain.toml": project,
@@ -156,6 +195,8 @@ def choose_model(
 
 
 def _provider_with_key(environment: ModelSettings) -> str | None:
+    from tools.llm.model import LIBRARY  # noqa: PLC0415 - the help does not need it
+
     if find_spec(LIBRARY) is None:
         return None
     return next((name for name in DEFAULT_MODELS if len(environment.keys.get(name, "")) >= KEY_LENGTH), None)

@@ -8,8 +8,8 @@ from itertools import islice, pairwise
 from textwrap import indent
 
 from cli.release_notes.analysis.changelog import markdown_blocks
+from cli.release_notes.configuration import Preset
 from cli.release_notes.facts import Change, ChangeKind, ReleaseFacts
-from cli.release_notes.presets import Preset
 from cli.release_notes.project import install_command
 from cli.release_notes.web import SHORT, Web
 from cli.release_notes.words import bare, capitalised, counted, joined, sentence

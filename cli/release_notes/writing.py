@@ -12,9 +12,8 @@ from typing import TypeVar
 import structlog
 from pydantic import BaseModel, Field
 
-from cli.release_notes.configuration import Chosen, Plan
+from cli.release_notes.configuration import PRESETS, Chosen, Plan
 from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
-from cli.release_notes.presets import PRESETS
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
 from tools.llm import LanguageModel, ModelFailed, Naming, build_language_model

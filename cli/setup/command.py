@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import os
 import platform
 import shlex
 import shutil
@@ -12,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from string import Template
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -79,23 +80,25 @@ WIDTH = 200
 SET_UP = "set up"
 
 
-def run_setup(environ: Mapping[str, str], names: Sequence[str], *, is_removal: bool, is_sure: bool) -> int:
-    """List the clients; or set up or remove those named, after a question. Exit code 1 if one fails."""
+def setup(
+    clients: Annotated[list[str] | None, typer.Argument(help="Which ones; without one, they are listed.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Undo what setup did: of these clients, or of all.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")] = False,
+) -> int:
+    """Without a name nothing changes: it lists the clients of this machine.
+
+    Exit code 1 where a file is left as it is.
+    """
     state = State()
-    act = partial(_remove, state) if is_removal else partial(_add, environ, state)
-    chosen = list(names)
-
-    def begin() -> None:
-        if unknown := [name for name in names if name not in CLIENTS]:
-            known = ", ".join(CLIENTS)
-            raise CommandFailed(f"There is no client {unknown[0]!r}.", f"There are {known}.", code=ExitCode.USAGE)
-        if is_removal and not names:
-            chosen.extend(reversed(state.read()))  # later ones are in folders of earlier ones
-        if not chosen:
-            typer.echo("Nothing is set up." if is_removal else _list(environ, state))
-
-    code = guarded(begin)
-    return code or max((guarded(partial(act, name, is_sure=is_sure)) for name in dict.fromkeys(chosen)), default=0)
+    act = partial(_remove, state) if remove else partial(_add, os.environ, state)
+    if unknown := [name for name in clients or () if name not in CLIENTS]:
+        known = ", ".join(CLIENTS)
+        raise CommandFailed(f"There is no client {unknown[0]!r}.", f"There are {known}.", code=ExitCode.USAGE)
+    # Later ones are in folders of earlier ones.
+    chosen = clients or (list(reversed(state.read())) if remove else [])
+    if not chosen:
+        typer.echo("Nothing is set up." if remove else _list(os.environ, state))
+    return max((guarded(partial(act, name, is_sure=yes)) for name in dict.fromkeys(chosen)), default=0)
 
 
 def setups(environ: Mapping[str, str]) -> Mapping[str, str]:

@@ -5,10 +5,13 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import redirect_stderr, suppress
 from io import StringIO
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from cli.client import open_client
 from cli.client.failure import Refused
@@ -23,23 +26,23 @@ SUBSTANTIAL_BYTES = 30_000
 """Size of a transcript with a few turns and tool calls: less holds nothing to reflect on."""
 
 
-def run_hook(environ: Mapping[str, str], name: str) -> None:
-    """Answer the event on standard input. It raises nothing, and ends the process at the time limit."""
+def hook(name: Annotated[str, typer.Argument(help="session-start, pre-compact or stop.")]) -> None:
+    # It raises nothing, and ends the process at the time limit.
     signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
     signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
     said = ""
     # Nothing that goes wrong here may break the session.
     with suppress(Exception), redirect_stderr(StringIO()):
-        said = HOOKS[name](environ, json.loads(sys.stdin.read()))
+        said = HOOKS[name](json.loads(sys.stdin.read()))
     # Python lets go of the handler before it ends; then the alarm would kill it.
     signal.setitimer(signal.ITIMER_REAL, 0)
     sys.stdout.write(said)
 
 
-def _session_start(environ: Mapping[str, str], event: JsonObject) -> str:
+def _session_start(event: JsonObject) -> str:
     project = project_of_folder(Path(event["cwd"])) or Path(event["cwd"]).name
     body: JsonObject = PACK | {"goal": f"Work on {project}"}
-    with open_client(environ, local="find") as client:
+    with open_client(os.environ, local="find") as client:
         try:
             pack = client.call("POST", "/api/context/pack", body | {"project": project})
         except Refused as refused:
@@ -49,7 +52,7 @@ def _session_start(environ: Mapping[str, str], event: JsonObject) -> str:
     return _context("SessionStart", pack["markdown"]) if pack["total_items"] else ""
 
 
-def _stop(_environ: Mapping[str, str], event: JsonObject) -> str:
+def _stop(event: JsonObject) -> str:
     transcript = Path(event["transcript_path"]).read_bytes()
     if event.get("stop_hook_active") or len(transcript) < SUBSTANTIAL_BYTES or b"engrain__reflect" in transcript:
         return ""
@@ -62,8 +65,8 @@ def _context(event: str, text: str) -> str:
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
 
 
-HOOKS: dict[str, Callable[[Mapping[str, str], JsonObject], str]] = {
+HOOKS: dict[str, Callable[[JsonObject], str]] = {
     "session-start": _session_start,
-    "pre-compact": lambda *_: (TEXTS / "compact.txt").read_text(),
+    "pre-compact": lambda _: (TEXTS / "compact.txt").read_text(),
     "stop": _stop,
 }

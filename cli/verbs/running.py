@@ -11,8 +11,8 @@ from urllib.parse import quote, urlencode
 
 import typer
 
-from cli.client import Client, CommandFailed, ToolAnswer, guarded, open_client
-from cli.client.failure import ExitCode, Refused, print_json, shown, understanding
+from cli.client import Client, CommandFailed, ToolAnswer, open_client
+from cli.client.failure import ExitCode, Refused, print_json, shown
 from cli.client.server import JsonObject
 from cli.local.project import project_of_folder
 from cli.waiting import waiting
@@ -24,23 +24,16 @@ MOST_NAMED = 5
 _ID = re.compile(r"(?:[a-z_]+_)?[0-9a-fA-F][0-9a-fA-F-]{3,}")
 
 
-def run_verb(verb: str, given: Given) -> int:
-    """Ask the server for a verb with its options, print the answer, and return the exit code."""
+def run_verb(verb: str, given: Given) -> None:
+    """Ask the server for a verb with its options, and print the answer."""
     as_json, url = given.pop("as_json"), given.pop("url")
-
-    def command() -> None:
-        if "content" in given:
-            given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
-        with open_client(os.environ, url=url) as client, waiting():
-            if "project" in given:
-                given["project"] = _project(client, given["project"])
-            answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)
-        if as_json:
-            print_json(answer.structure)
-        else:
-            _print(answer)
-
-    return guarded(command)
+    if "content" in given:
+        given["content"] = given_text(given["content"], is_file=verb == "reflect", is_needed=verb != "create")
+    with open_client(os.environ, url=url) as client, waiting():
+        if "project" in given:
+            given["project"] = _project(client, given["project"])
+        answer = ASKING[verb](client, given) if verb in ASKING else client.tool(verb, given)
+    print_json(answer.structure) if as_json else _print(answer)
 
 
 def _print(answer: ToolAnswer) -> None:
@@ -114,18 +107,16 @@ def _project(client: Client, named: str | None) -> str | None:
 def _id(client: Client, named: str, entity_type: str | None = None) -> str:
     if _ID.fullmatch(named):
         try:
-            with understanding(client.server.address):
-                return str(client.call("GET", f"/api/resolve/{quote(named, safe='')}")["id"])
+            return str(client.call("GET", f"/api/resolve/{quote(named, safe='')}")["id"])
         except Refused as refused:
             if refused.status != 404:
                 raise
     wanted = {"search": named, "page_size": 200, "entity_type": entity_type or ""}
-    with understanding(client.server.address):
-        found = client.call("GET", f"/api/entities?{urlencode(wanted)}")["entities"]
-        exact = [each for each in found if str(each["name"]).casefold() == named.casefold()]
-        near = ", ".join(f"{each['name']} ({each['id']})" for each in (exact or found)[:MOST_NAMED])
-        if len(exact) == 1:
-            return str(exact[0]["id"])
+    found = client.call("GET", f"/api/entities?{urlencode(wanted)}")["entities"]
+    exact = [each for each in found if str(each["name"]).casefold() == named.casefold()]
+    near = ", ".join(f"{each['name']} ({each['id']})" for each in (exact or found)[:MOST_NAMED])
+    if len(exact) == 1:
+        return str(exact[0]["id"])
     what = f"There are {len(exact)} records" if exact else f"There is no {entity_type or 'record'}"
     raise CommandFailed(
         f"{what} with the id or name {named!r}.",
@@ -151,28 +142,23 @@ def _recall(client: Client, given: Given) -> ToolAnswer:
         given |= {"memory_scope": "project", "scope_key": given["scope_key"] or project}
     elif project:
         given["project_id"] = project
-    found = client.call("POST", "/api/memory/raw/recall", _said(given))
-    with understanding(client.server.address):
-        rows = [_row(each, each["passage"]["text"]) | {"score": each["score"]} for each in found["memories"]]
+    found = client.call("POST", "/api/memory/raw/recall", given)
+    rows = [_row(each, each["passage"]["text"]) | {"score": each["score"]} for each in found["memories"]]
     return _answer(found, {"memories": rows})
 
 
 def _capture(client: Client, given: Given) -> ToolAnswer:
-    found = client.call("GET", f"/api/entities/captures?{urlencode({'review_state': 'pending'} | _said(given))}")
-    with understanding(client.server.address):
-        rows = [
-            _row(each, each["raw_content"][:EXCERPT]) | {"type": each["entity_type"], "state": each["review_state"]}
-            for each in found["captures"]
-        ]
-        return _answer(found, {"captures": rows, "total": found["total"]})
+    said = {"review_state": "pending"} | {name: value for name, value in given.items() if value is not None}
+    found = client.call("GET", f"/api/entities/captures?{urlencode(said)}")
+    rows = [
+        _row(each, each["raw_content"][:EXCERPT]) | {"type": each["entity_type"], "state": each["review_state"]}
+        for each in found["captures"]
+    ]
+    return _answer(found, {"captures": rows, "total": found["total"]})
 
 
 def _row(memory: JsonObject, content: str) -> JsonObject:
     return {"id": memory["id"], "name": memory["title"], "at": memory["captured_at"], "content": content}
-
-
-def _said(given: Given) -> JsonObject:
-    return {name: value for name, value in given.items() if value is not None}
 
 
 def _explore(client: Client, given: Given) -> ToolAnswer:

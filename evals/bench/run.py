@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evals.bench.agents import measure_agents
-from evals.bench.governance import measure_governance
 from evals.bench.graph import measure_graph
-from evals.bench.history import measure_release_notes
-from evals.bench.imports import measure_imports
-from evals.bench.jobs import measure_jobs
+from evals.bench.history import measure_imports, measure_release_notes
+from evals.bench.ledger import measure_governance, measure_jobs
 from evals.bench.measurement import Measurement, table
 from evals.bench.memory import measure_memory
 from evals.bench.remote_model import measure_remote_model
@@ -23,6 +21,11 @@ from stores.errors import EngrainError
 
 ENTITIES, QUICK_ENTITIES = 10_000, 1_000
 STARTS, QUICK_STARTS = 5, 3
+STAGES = (
+    measure_memory, measure_remote_model, measure_graph, measure_jobs, measure_governance, measure_agents,
+    measure_imports, measure_release_notes,
+)  # fmt: skip
+"""Each in a folder of its own, after those that follow each other in one."""
 
 
 def run_bench(entities: int | None, say: Callable[[str], None], *, quick: bool, json_file: Path | None) -> int:
@@ -56,14 +59,8 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_starts(measurement, "start to ready, empty folder", empty)
         measure_server(measurement, full)
         measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
-        measure_memory(measurement, Path(folder) / "memory")
-        measure_remote_model(measurement, Path(folder) / "remote")
-        measure_graph(measurement, Path(folder) / "graph")
-        measure_jobs(measurement, Path(folder) / "jobs")
-        measure_governance(measurement, Path(folder) / "governance")
-        measure_agents(measurement, Path(folder) / "agents")
-        measure_imports(measurement, Path(folder) / "imports")
-        measure_release_notes(measurement, Path(folder) / "histories")
+        for stage in STAGES:
+            stage(measurement, Path(folder) / stage.__name__)
 
 
 def _explanation(report: dict[str, object]) -> str:

@@ -142,14 +142,11 @@ def measure_server(measurement: Measurement, data: Path) -> None:
             measure_reflection(measurement, first)
             _packs(measurement, first)
             measure_identity(measurement, server.address)
-        _memory(measurement)
-
-
-def _memory(measurement: Measurement) -> None:
-    resident, peak = resident_mb(measurement.pid)
-    note = "" if peak is None else f"peak {peak:.0f} MB"
-    figure = Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
-    measurement.figures.append(figure)
+        resident, peak = resident_mb(measurement.pid)
+        note = "" if peak is None else f"peak {peak:.0f} MB"
+        measurement.figures.append(
+            Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
+        )
 
 
 def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:

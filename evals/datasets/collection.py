@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evals.results import BELOW
+from evals.metrics import BELOW
 from stores.errors import EngrainError
 
 _UNREADABLE = (

@@ -71,17 +71,14 @@ def _turns(sample: dict[str, Any]) -> Iterator[Text]:
     numbers = sorted(int(found[1]) for found in map(_SESSION.fullmatch, conversation) if found)
     for sitting, number in enumerate(numbers):
         said_on = conversation[f"session_{number}_date_time"]
+        captured_at = datetime.strptime(said_on, _DATE).replace(tzinfo=UTC).isoformat()
         for ordinal, turn in enumerate(conversation[f"session_{number}"]):
             caption = f" [shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             content = f"[{said_on}] {turn['speaker']}: {turn['text']}{caption}"
             yield Text(
                 turn["dia_id"], sample["sample_id"], content, thread_id=f"conversation-{sitting}", ordinal=ordinal,
-                captured_at=_moment(said_on),
+                captured_at=captured_at,
             )  # fmt: skip
-
-
-def _moment(said_on: str) -> str:
-    return datetime.strptime(said_on, _DATE).replace(tzinfo=UTC).isoformat()
 
 
 def read_locomo_plus(folder: Path) -> Collection:

@@ -9,16 +9,17 @@ from evals.client import Client, progress
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import readable
 from evals.harness.arms import Arm, chosen
-from evals.harness.asking import ask, ask_part
 from evals.harness.server import Place, load, served
-from evals.metrics import require_library
-from evals.results import Part
-from evals.runs import Journal, Options, Prepared, default_data
+from evals.metrics import measured, require_library, unanswered_values
+from evals.runs import Case, Journal, Options, Part, Prepared, default_data
 from stores.errors import EngrainError
 from tools.runtime.launch import ServerProcess
 
 P50_LIMIT_MS = 30.0
 """Over REST, on two cores."""
+_WARM_UP = "hello"
+CHARACTERS_PER_TOKEN = 4
+_SHOWN, _BEGINNING = 3, 160
 
 
 def prepare(options: Options) -> Prepared:
@@ -99,13 +100,43 @@ def _ask(
         for half in collection.halves:
             # In a sample, all questions with an answer may be apart.
             if half is collection or answered:
-                cases = ask(server.address, half, arm, places, answered)
-                ask_part(journal, server, _part(half, arm), cases)
+                cases = _cases(server.address, half, arm, places, answered)
+                journal.add(_part(half, arm), cases, server.process.pid)
             answered = [
                 case.score
                 for case in journal.cases
                 if (case.set, case.arm, case.apart) == (half.name, arm.name, False) and case.score is not None
             ]
+
+
+def _cases(
+    address: str, collection: Collection, arm: Arm, places: Mapping[str, Place], answered: Sequence[float]
+) -> Iterator[Case]:
+    """Ask the questions of a collection; `answered` are scores that those without an answer are compared with."""
+    texts = {(text.haystack, text.id): text.content for text in collection.texts}
+    warm = set[str]()
+    progress(f"{collection.name}: asking {len(collection.questions)} questions, {arm.name}")
+    with Client(address) as client:
+        # One haystack after the other: a server keeps only some organizations open.
+        for question in sorted(collection.questions, key=lambda question: question.haystack):
+            place = places[question.haystack]
+            client.present(place.token)
+            if question.haystack not in warm:
+                warm.add(question.haystack)
+                arm.ask(client, collection, replace(question, text=_WARM_UP))
+            answer = arm.ask(client, collection, question)
+            score = answer.score if arm.scores else None
+            found = tuple(place.texts.get(record_id, record_id) for record_id in answer.ids)
+            is_unanswered = score is not None and not question.grades
+            values = unanswered_values(score or 0.0, answered) if is_unanswered else measured(found, question.grades)
+            missed = [texts.get((question.haystack, each), "") for each in question.grades if each not in found]
+            yield Case(
+                collection.name, arm.name, collection.unit, question.id, values, question.cluster, question.category,
+                question.apart, question=question.text, wanted=question.grades, found=found, took_ms=answer.took_ms,
+                tokens=round(sum(map(len, answer.texts)) / CHARACTERS_PER_TOKEN),
+                best=[text[:_BEGINNING] for text in answer.texts[:_SHOWN]],
+                missed=[text[:_BEGINNING] for text in missed[:_SHOWN]], score=score,
+            )  # fmt: skip
 
 
 def _part(collection: Collection, arm: Arm) -> Part:

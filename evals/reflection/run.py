@@ -7,10 +7,8 @@ from typing import Any, Literal, get_args
 
 from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
-from evals.harness.asking import ask_part
 from evals.harness.server import served, sign_up
-from evals.results import Case, Part
-from evals.runs import Journal, Options, Prepared
+from evals.runs import Case, Journal, Options, Part, Prepared
 from tools.records.entity_models import NAME_LIMIT
 from tools.reflecting.reflection.finding import KINDS
 
@@ -78,24 +76,11 @@ NOTES, PAIRS, ARM = "reflection-notes", "reflection-pairs", "rules"
 _SHOWN, _BEGINNING = 3, 160
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    right: int
-    wrong: int
-    missed: int
-
-    @property
-    def precision(self) -> float:
-        return self.right / (self.right + self.wrong) if self.right + self.wrong else 0.0
-
-    @property
-    def recall(self) -> float:
-        return self.right / (self.right + self.missed) if self.right + self.missed else 0.0
-
-    @property
-    def f1(self) -> float:
-        both = 2 * self.right + self.wrong + self.missed
-        return 2 * self.right / both if both else 0.0
+def scores(right: int, found: int, wanted: int) -> dict[str, float]:
+    """Return the measures of a note; without labels they are 1 if nothing is found, else 0."""
+    if not wanted:
+        return dict.fromkeys(("F1", "precision", "recall"), float(not found))
+    return {"F1": 2 * right / (found + wanted), "precision": right / max(1, found), "recall": right / wanted}
 
 
 def note_case(note: Note, found: Sequence[Span]) -> Case:
@@ -107,11 +92,7 @@ def note_case(note: Note, found: Sequence[Span]) -> Case:
         if label is not None:
             missed.remove(label)
         ids.append(_id(label or each))
-    right = len(note.expected) - len(missed)
-    score = Score(right, len(found) - right, len(missed))
-    values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
-    if not note.expected:
-        values = dict.fromkeys(values, float(not found))
+    values = scores(len(note.expected) - len(missed), len(found), len(note.expected))
     crossed = any(overlap(each, no) >= OVERLAP for each in found for no in note.forbidden)
     return Case(
         NOTES, ARM, "finding", note.id, {**values, "nothing forbidden": float(not crossed)}, category=note.split,
@@ -160,9 +141,9 @@ def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
         _read(client, "We decided to warm up.")
         # Notes first: nothing of the pairs is kept yet that they could repeat.
         read = (_read_note(client, note) for note in notes)
-        ask_part(journal, server, Part(NOTES, ARM, "finding", len(notes), "F1"), read)
+        journal.add(Part(NOTES, ARM, "finding", len(notes), "F1"), read, server.process.pid)
         judged = (_judge_pair(client, key, pair) for key, pair in pairs.items())
-        ask_part(journal, server, Part(PAIRS, ARM, "pair", len(pairs), "right"), judged)
+        journal.add(Part(PAIRS, ARM, "pair", len(pairs), "right"), judged, server.process.pid)
 
 
 def _read(client: Client, notes: str, **options: Any) -> list[dict[str, Any]]:

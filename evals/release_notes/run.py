@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.datasets.collection import json_lines, readable
-from evals.results import Case, Part
-from evals.runs import Journal, Options, Prepared, default_data
+from evals.runs import Case, Journal, Options, Part, Prepared, default_data
 from stores.errors import EngrainError
 
 SET, ARM = "release-notes", "rules"
@@ -70,6 +69,7 @@ def _measure(journal: Journal, folder: Path) -> None:
         ranges: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
         for row in json_lines(folder / LABELS):
             ranges.setdefault((row["repository"], row["from"], row["to"]), []).append(row)
+    found: list[Case] = []
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         try:
             with tarfile.open(folder / REPOSITORIES) as archive:
@@ -78,8 +78,8 @@ def _measure(journal: Journal, folder: Path) -> None:
             raise EngrainError(f"{folder / REPOSITORIES} cannot be read: {error}") from error
         for (name, older, newer), labels in ranges.items():
             notes = write_notes(Path(temporary) / f"{name}.git", older, newer).notes
-            journal.cases += cases(f"{name} {newer}", list(breaking_in(notes)), labels)
-    journal.parts.append(Part(SET, ARM, "change", len(ranges), "right"))
+            found += cases(f"{name} {newer}", list(breaking_in(notes)), labels)
+    journal.add(Part(SET, ARM, "change", len(ranges), "right"), found)
 
 
 @dataclass(frozen=True, slots=True)

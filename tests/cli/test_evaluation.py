@@ -79,7 +79,7 @@ def test_every_suite_takes_a_name_and_settings_of_its_server(monkeypatch: pytest
         asked.append((name, options))
         return 0
 
-    monkeypatch.setattr("evals.suites.run_suite", run_suite)
+    monkeypatch.setattr("cli.evaluation.run_suite", run_suite)
     done = invoke(command, "--name", "new", "--setting", "ENGRAIN_LATE_INTERACTION=false")
     assert done.exit_code == 0, done.output
     ((name, options),) = asked

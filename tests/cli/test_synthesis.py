@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.main import DEPTHS, OUTPUT_TYPES
+from cli.synthesis import DEPTHS, OUTPUT_TYPES
 from tests.cli.client.conftest import Shell, bearer, server, signed_up
 from tools.runtime.launch import ServerProcess
 from tools.synthesis.templates import EXTENTS, TEMPLATES

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.reference import commands, pages, run_reference
+from cli.reference import commands, pages, reference
 from rest_bridge.websocket import EVENT_NAMES
 from tests.docs.error_codes import statuses
 from tools.catalogue import OPERATIONS
@@ -38,7 +38,7 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _MENTIONED = re.compile(rf"\b{PREFIX}[A-Z_]+[A-Z]\b")
 
-WRITTEN = pages(app)
+WRITTEN = pages()
 
 
 def headings(path: Path) -> list[str]:
@@ -85,7 +85,7 @@ def test_every_error_code_has_its_heading() -> None:
 
 
 def test_every_command_has_its_heading() -> None:
-    names = commands(app)
+    names = commands()
     assert {"serve", "check", "reindex", "demo", "version"} <= set(names)
     assert headings(REFERENCE / "commands.md")[1:] == [f"engrain {name}" for name in names]
 
@@ -110,7 +110,7 @@ def test_a_generated_page_is_as_the_code_would_write_it(name: str) -> None:
 
 
 def test_a_drifted_and_a_missing_page_are_named(tmp_path: Path) -> None:
-    assert run_reference(app, write=tmp_path, check=tmp_path) == 0
+    assert reference(tmp_path, tmp_path) == 0
     (tmp_path / "tools.md").write_text("old")
     (tmp_path / "commands.md").unlink()
     checked = CliRunner().invoke(app, ["reference", "--check", str(tmp_path)])
@@ -141,7 +141,7 @@ def test_hand_written_pages_name_settings_that_exist(page: Path) -> None:
 def test_hand_written_pages_name_commands_and_verbs_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     spoken = set(re.findall(r"(?:^|`)engrain ([a-z][a-z-]*)", text, re.MULTILINE))
-    assert spoken <= {*commands(app), "reference"}
+    assert spoken <= {*commands(), "reference"}
     verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= verbs
 

@@ -45,6 +45,7 @@ def test_a_command_of_a_guide_is_understood(page: Path) -> None:
         while hasattr(command, "commands"):
             name = words.pop(0) if words[0] in command.commands else DEFAULT  # `engrain eval` has one
             command = command.commands[name]
+            command = getattr(command, "real", command)
         command.make_parser(typer.Context(command)).parse_args(words)
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from evals.commands import judge_run
+from cli.main import app
 from evals.report import HEADLINE, compare, compared, judge, missed
-from evals.results import Case, Part
-from evals.runs import Run, baseline_lines, read_baseline
+from evals.runs import Case, Part, Run, baseline_lines, read_baseline
 from stores.errors import EngrainError
 
 N = 60
@@ -75,11 +75,12 @@ def test_with_few_clusters_there_is_no_verdict_and_the_gate_goes_by_the_interval
 def test_missing_cases_close_the_gate_and_too_few_say_nothing(tmp_path: Path) -> None:
     fewer = replace(GOOD, cases=GOOD.cases[1:])
     assert "1 cases of the baseline were not measured: talks fast q0" in judge(GOOD, fewer).failures[0]
-    for name in "ab":
-        (tmp_path / name).write_text(baseline_lines(replace(GOOD, cases=GOOD.cases[:1])))
-    said: list[str] = []
-    assert judge_run(str(tmp_path / "a"), str(tmp_path / "b"), tmp_path, said.append) == 2
-    assert "Cannot be judged: talks, fast: both have 1 questions" in said[-2]
+    files = [tmp_path / name for name in "ab"]
+    for file in files:
+        file.write_text(baseline_lines(replace(GOOD, cases=GOOD.cases[:1])))
+    done = CliRunner().invoke(app, ["eval", "gate", *map(str, files)])
+    assert done.exit_code == 2
+    assert "Cannot be judged: talks, fast: both have 1 questions" in done.output
     apart = replace(GOOD, cases=[replace(one, apart=True) for one in GOOD.cases])
     assert judge(apart, apart).unjudged == ["No question of the baseline is in a headline."]
 

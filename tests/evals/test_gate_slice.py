@@ -4,8 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from evals.commands import judge_run
+from cli.main import app
 from evals.report import judge
 from evals.runs import Options, read_run
 from evals.suites import run_suite
@@ -21,7 +22,8 @@ def test_retrieval_has_not_fallen_beyond_noise_and_simpler_ways_would_have(tmp_p
     sets = [str(SETS / f"{name}.jsonl") for name in ("workshop", "assistant")]
     options = Options(sets=sets, arms=["fast", "lexical", "naive"], runs=tmp_path)
     assert run_suite("retrieval", options, said.append) == 0, said
-    assert judge_run(BASELINE, "latest", tmp_path, said.append) == 0, said[-3:]
+    gate = CliRunner().invoke(app, ["eval", "gate", BASELINE, "--runs", str(tmp_path)])
+    assert gate.exit_code == 0, gate.output
     run, baseline = read_run("latest", tmp_path), read_run(BASELINE, tmp_path)
     # The baseline is of the very sets that were asked.
     assert baseline.data == run.data

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from evals.commands import check_files
+from cli.main import app
 from evals.datasets import Question, Text, read_own
 from stores.errors import EngrainError
 from tests.evals.sets import own_lines, write_lines, write_own
@@ -97,9 +98,8 @@ def test_a_problem_is_named_with_its_file_line_and_field(
     file = write_lines(tmp_path / "talks.jsonl", [*own_lines(), line])
     problems = problems_of(file)
     assert any(problem.startswith(f"{file}, line 15, field {field}: ") and word in problem for problem in problems)
-    said: list[str] = []
-    assert check_files([file], said.append) == 1
-    assert said == ["\n".join(problems)]
+    checked = CliRunner().invoke(app, ["eval", "validate", str(file)])
+    assert (checked.exit_code, checked.output.splitlines()) == (1, problems)
 
 
 @pytest.mark.parametrize("said", ["2023-05-04", "2023-05-04T09:00", "2023-05-04 09:00:00.5+02:00", "2023-05-04t24:00z"])
@@ -130,6 +130,6 @@ def test_a_goal_needs_a_floor_below_it(tmp_path: Path, aims: dict[str, Any]) -> 
 
 
 def test_a_sound_file_is_said_to_be(tmp_path: Path) -> None:
-    said: list[str] = []
-    assert check_files([write_own(tmp_path)], said.append) == 0
-    assert said[0].endswith("talks, 8 texts, 5 questions.")
+    checked = CliRunner().invoke(app, ["eval", "validate", str(write_own(tmp_path))])
+    assert checked.exit_code == 0
+    assert checked.output.endswith("talks, 8 texts, 5 questions.\n")

@@ -6,8 +6,7 @@ import duckdb
 import pytest
 
 from evals.report import markdown
-from evals.results import Case, Part
-from evals.runs import RECORD, Journal, Record, list_runs, new_record, read_run
+from evals.runs import RECORD, Case, Journal, Part, Record, new_record, read_run, stored_runs
 from stores.errors import EngrainError
 
 SECRET = "s3cret-of-a-server-that-nobody-may-read"
@@ -21,7 +20,7 @@ def record(name: str = "", **changes: str) -> Record:
 
 
 def run_folder(runs: Path, name: str) -> Path:
-    return next(folder for folder, _ in list_runs(runs) if folder.name == name)
+    return next(folder for folder, _ in stored_runs(runs) if folder.name == name)
 
 
 def test_runs_are_read_by_place_and_by_the_beginning_of_their_id(tmp_path: Path) -> None:
@@ -36,7 +35,7 @@ def test_runs_are_read_by_place_and_by_the_beginning_of_their_id(tmp_path: Path)
             read_run(name, tmp_path)
     (run_folder(tmp_path, names[0]) / RECORD).write_text("{")
     with pytest.raises(EngrainError, match="Remove its folder"):
-        list_runs(tmp_path)
+        stored_runs(tmp_path)
 
 
 def test_no_file_and_no_report_of_a_run_holds_a_secret_and_duckdb_reads_the_cases(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Steps of the analysis, from a request to the facts of a release."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from cli.release_notes.analysis.changes import Entry, brought_in, change_of, changes_of, find_reverts
 from cli.release_notes.analysis.matching import Writers, told
@@ -39,8 +41,6 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         before, manifests = read_manifests(repository, older.sha), read_manifests(repository, newer.sha)
         changes += list(_read_off(raised_needs(before, manifests), entries, changes))
         if request.interfaces:
-            from cli.release_notes.analysis.signatures import lost_parameters  # noqa: PLC0415 - few ask for it
-
             changes += list(_read_off(lost_parameters(changed, old, new), entries, changes))
         remote = remote_of(request, repository)
         progress("Ranking changes", f"{len(changes):,}")
@@ -69,6 +69,23 @@ def _read_off(
         if writers and name.casefold() not in broken:
             made = change_of(read_message(text, ""), writers[-3:])
             yield replace(made, kind="removal", breaking=True, declared=True)
+
+
+def lost_parameters(paths: Mapping[str, str], *ends: Callable[[str], str]) -> Iterator[tuple[str, str, str]]:
+    """Yield file, statement and parameter of public functions; `paths` are files by status, `ends` read a path."""
+    from griffe import BreakageKind, find_breaking_changes, visit  # noqa: PLC0415 - few ask for it
+
+    for path, status in sorted(paths.items()):
+        if status != "M" or not path.endswith(".py") or role(path) != "source" or re.search(r"(?:^|/)_(?!_)", path):
+            continue
+        try:
+            modules = [visit(Path(path.removesuffix("/__init__.py")).stem, Path(path), read(path)) for read in ends]
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        for found in find_breaking_changes(*modules):
+            if found.kind is BreakageKind.PARAMETER_REMOVED:
+                name = found.old_value.name
+                yield path, f"`{found.obj.path}()` no longer takes `{name}`", name
 
 
 def _ordered(changes: Sequence[Change]) -> tuple[Change, ...]:

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from cli.client import device
-from cli.client.device import Started, Waiting
 from cli.client.failure import CommandFailed, Unreachable
 from cli.client.server import Server
+from cli.login import Started, poll, start
 from stores.clock import utc_now
 from tests.rest_bridge.harness import Person, serving, settings_at, sign_up
 from tools.app import App, open_app
@@ -55,8 +54,8 @@ class World:
         self.servers.append(Server(address or self.address))
         return self.servers[-1]
 
-    def waiting(self, started: Started, address: str | None = None) -> Waiting:
-        return Waiting(self.server(address), started, sleep=self.time.sleep, clock=self.time.monotonic)
+    def decided(self, started: Started, server: Server | None = None) -> dict[str, Any]:
+        return poll(server or self.server(), started, self.time.sleep, self.time.monotonic)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def world(served: World) -> Iterator[World]:
 
 @pytest.fixture
 def started(world: World) -> Started:
-    return device.start(world.server(), "engrain on laptop")
+    return start(world.server(), "engrain on laptop")
 
 
 def decide(world: World, started: Started, approve: bool) -> None:
@@ -93,7 +92,7 @@ def decide(world: World, started: Started, approve: bool) -> None:
 
 def test_it_asks_at_the_interval_until_somebody_decides(world: World, started: Started) -> None:
     world.time.on_nap = lambda count: decide(world, started, True) if count == 3 else None
-    tokens = world.waiting(started).result()
+    tokens = world.decided(started)
     assert tokens["user"]["id"] == world.ada.user_id
     assert world.time.naps == [5.0, 5.0, 5.0]
 
@@ -108,30 +107,30 @@ def test_told_to_slow_down_it_waits_longer_from_then_on(world: World, started: S
             decide(world, started, True)
 
     world.time.on_nap = ask_beside
-    assert world.waiting(started).result()["user"]["id"] == world.ada.user_id
+    assert world.decided(started)["user"]["id"] == world.ada.user_id
     assert world.time.naps == [5.0, 10.0, 10.0, 10.0]
 
 
 def test_an_expired_code_ends_it_by_the_servers_word_and_by_its_own_clock(world: World, started: Started) -> None:
     with pytest.raises(CommandFailed, match="expired"):
-        world.waiting(started).result()
+        world.decided(started)
     assert world.time.passed_s >= 600
     with pytest.raises(CommandFailed, match="expired"):
-        world.waiting(replace(started, expires_in_s=3600)).result()
+        world.decided(replace(started, expires_in_s=3600))
 
 
 def test_a_server_that_is_gone_for_a_while_is_asked_less_often(world: World, started: Started) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        waiting = world.waiting(started, f"http://127.0.0.1:{unused.getsockname()[1]}")
+        server = world.server(f"http://127.0.0.1:{unused.getsockname()[1]}")
 
         def back(count: int) -> None:
             if count == 4:
-                waiting.server = world.server()
+                server.address = world.address
                 decide(world, started, True)
 
         world.time.on_nap = back
-        assert waiting.result()["user"]["id"] == world.ada.user_id
+        assert world.decided(started, server)["user"]["id"] == world.ada.user_id
     assert world.time.naps == [5.0, 10.0, 20.0, 30.0]
 
 
@@ -144,7 +143,7 @@ def test_too_many_programs_behind_one_address_wait_for_their_turn(
         app = stack.enter_context(world.portal.wrap_async_context_manager(opening))
         port = stack.enter_context(world.portal.wrap_async_context_manager(serving(app, DEVICE_OPERATIONS)))
         server = world.server(f"http://127.0.0.1:{port}")
-        started = device.start(server, "engrain")
+        started = start(server, "engrain")
         # On a busy machine so many requests take long enough for the limit to let more of them pass.
         for _ in range(1_000):
             with pytest.raises(CommandFailed) as refused:
@@ -153,7 +152,7 @@ def test_too_many_programs_behind_one_address_wait_for_their_turn(
                 break
         assert getattr(refused.value, "status", None) == 429
         with pytest.raises(CommandFailed, match="expired"):
-            world.waiting(started, server.address).result()
+            world.decided(started, server)
 
 
 @pytest.mark.parametrize(
@@ -175,4 +174,4 @@ def test_a_browser_is_sent_to_web_addresses_only(answer: dict[str, Any]) -> None
             return whole | answer if answer else {}
 
     with pytest.raises(Unreachable):
-        device.start(Answering("http://x"), "engrain")
+        start(Answering("http://x"), "engrain")

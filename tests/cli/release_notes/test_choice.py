@@ -9,12 +9,12 @@ from cli.release_notes.configuration import (
     DEFAULT_MODELS,
     Chosen,
     Configuration,
+    PresetName,
     choose_model,
     project_configuration,
     read_configuration,
 )
 from cli.release_notes.facts import ReleaseNotesFailed
-from cli.release_notes.presets import PresetName
 from tools.runtime.client_settings import read_model_settings
 
 KEY = "sk-0123456789abcdefghij"

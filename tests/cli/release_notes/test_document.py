@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from markdown_it import MarkdownIt
 
+from cli.release_notes.configuration import PRESETS, PresetName
 from cli.release_notes.facts import Change, ChangeKind, Manifest, ReleaseFacts
 from cli.release_notes.notes import read_focus, write_notes
-from cli.release_notes.presets import PRESETS, PresetName
 from tests.cli.release_notes.looms import facts
 from tests.tools.text.test_inline import HOSTILE
 

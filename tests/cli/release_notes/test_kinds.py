@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.release_notes.configuration import PRESETS, PresetName
 from cli.release_notes.notes import Focus, write_notes
-from cli.release_notes.presets import PRESETS, PresetName
 from cli.release_notes.update import merged
 from tests.cli.release_notes.repositories import BOB, Built, Files, begun
 from tests.cli.release_notes.test_document import part

@@ -7,8 +7,9 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM, Signals
 
 import pytest
+from typer.testing import CliRunner
 
-from cli.worker import run_worker
+from cli.main import app
 from stores.jobs import JobDraft
 from stores.ledger import Ledger
 from tests.postgres import postgres
@@ -64,6 +65,7 @@ def test_the_job_of_a_killed_process_is_finished_by_the_next(
     ledger.close()
 
 
-def test_a_worker_on_sqlite_is_refused_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_worker({}) == 1
-    assert "needs a ledger on PostgreSQL" in capsys.readouterr().err
+def test_a_worker_on_sqlite_is_refused_with_a_sentence() -> None:
+    refused = CliRunner().invoke(app, ["worker"], env={"ENGRAIN_DATABASE_URL": ""})
+    assert refused.exit_code == 1
+    assert "needs a ledger on PostgreSQL" in refused.stderr
