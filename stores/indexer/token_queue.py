@@ -65,8 +65,8 @@ class TokenQueue:
         """Being encoded, and unchanged since."""
         self._current: Encoding | None = None
         """The record at which the last turn ended."""
-        self.refused: Mapping[str, str] = {}
-        """Reasons by record that the model cannot encode. Replaced whole."""
+        self.refused: dict[str, str] = {}
+        """Reasons by record that the model cannot encode."""
         self.rests_until = 0.0
         missing: Iterable[str] = ()
         if self._store is not None:
@@ -97,7 +97,8 @@ class TokenQueue:
                 return
             new = [each for each in changed if each not in gone]
             self._under_way.difference_update(gone, new)
-            self._forget_refusals({*gone, *new})
+            for record_id in (*gone, *new):
+                self.refused.pop(record_id, None)
             for record_id in gone:
                 self._waiting.pop(record_id, None)
             self._waiting.update(dict.fromkeys(new))
@@ -198,22 +199,18 @@ class TokenQueue:
             if record_id not in self._under_way:  # it has changed meanwhile, or is gone
                 return
             self._drop(record_id)
-            self.refused = {**self.refused, record_id: f"no token vectors: {reason}"}
-        log_refused(self._around.organization_id, "vectors", "entity", record_id, self.refused[record_id])
+            why = self.refused[record_id] = f"no token vectors: {reason}"
+        log_refused(self._around.organization_id, "vectors", "entity", record_id, why)
 
     def _drop(self, record_id: str) -> None:
         self._under_way.discard(record_id)
         self._waiting.pop(record_id, None)
-        self._forget_refusals({record_id})
+        self.refused.pop(record_id, None)
 
     def _restart(self, record_ids: Iterable[str]) -> None:
         self._current, self.refused = None, {}
         self._under_way.clear()
         self._waiting = OrderedDict.fromkeys(record_ids)
-
-    def _forget_refusals(self, record_ids: set[str]) -> None:
-        if not self.refused.keys().isdisjoint(record_ids):
-            self.refused = {each: why for each, why in self.refused.items() if each not in record_ids}
 
 
 def _tried(encoder: "LateEncoder", act: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ import numpy as np
 from stores.records import Entity, IndexFilter
 from stores.room import REST_SHARE, Room
 from stores.tokens import TokenStore
-from stores.vectors.matrix import Columns, Matrix, Snapshot, row_bytes
+from stores.vectors.matrix import Columns, Matrix, row_bytes
 from stores.vectors.passages import Catalog, DenseHits, EmbeddedRecord, Vector, VectorState
 
 MEMORY_MB = 512
@@ -83,15 +83,15 @@ class VectorIndex:
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
             return DenseHits.of(())
         query = self._question(vector)
-        snapshot = self._snapshot()
-        if snapshot is not None:
-            return snapshot.search(query, filter, limit)
+        matrix = self._loaded()
+        if matrix is not None:
+            return matrix.search(query, filter, limit)
         return self._table.search(query, filter, self._validity, limit)
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
         """Score records by a unit vector; empty where the vectors are not in memory."""
-        snapshot = self._snapshot()
-        return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else DenseHits.of(())
+        matrix = self._loaded()
+        return matrix.measure(self._question(vector), record_ids) if matrix is not None else DenseHits.of(())
 
     def _question(self, vector: Vector) -> Vector:
         query = np.ascontiguousarray(vector, np.float32)
@@ -105,9 +105,9 @@ class VectorIndex:
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
         """Return the vector of each record's first passage, if it has text."""
-        snapshot = self._snapshot()
-        if snapshot is not None:
-            found = {each: snapshot.vector(each) for each in record_ids}
+        matrix = self._loaded()
+        if matrix is not None:
+            found = {each: matrix.vector(each) for each in record_ids}
             return {each: vector for each, vector in found.items() if vector is not None}
         held = {each: self._catalog.records.get(each) for each in record_ids}
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
@@ -153,15 +153,13 @@ class VectorIndex:
         matrix = self._matrix
         if matrix is None:
             return
-        matrix.bury(written)
-        matrix.append(columns())
-        matrix.publish()
+        self._serve(matrix := matrix.without(written).with_more(columns()))
         if not self._fits():
             self.drop()
         elif matrix.wasteful or not self._room.take(self, matrix.bytes):
             self._load()
 
-    def _snapshot(self) -> Snapshot | None:
+    def _loaded(self) -> Matrix | None:
         if (matrix := self._matrix) is not None:
             self._room.use(self)
         elif self._fits() and time.monotonic() >= self._not_before and self._writing.acquire(timeout=_LOAD_WAIT_S):
@@ -169,7 +167,7 @@ class VectorIndex:
                 matrix = self._matrix or self._load()
             finally:
                 self._writing.release()
-        return matrix.snapshot if matrix is not None else None
+        return matrix
 
     @property
     def _live_bytes(self) -> int:
@@ -184,13 +182,15 @@ class VectorIndex:
         matrix = Matrix(self._dimension)
         valid = [row for held in self._catalog.records.values() for row in held.passage_rows]
         for columns in self._table.load(np.array(valid, np.int64)):
-            matrix.append(columns)
-        matrix.publish()
+            matrix = matrix.with_more(columns)
         self._load_s = time.monotonic() - begin
-        self._matrix = matrix
-        if self._dropped:  # by others, while it was loaded
-            self._matrix = None
+        self._serve(matrix)
         return matrix
+
+    def _serve(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+        if self._dropped:  # by others, while it was made
+            self._matrix = None
 
     def _erase(self) -> None:
         dropped = frozenset(self._catalog.superseded)

@@ -1,8 +1,8 @@
 """Exact search in memory, read by many threads while one adds to it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,43 +28,73 @@ Bools = NDArray[np.bool_]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-class Growing(Generic[Scalar]):
-    """Append-only array: readers keep what they have seen."""
-
-    def __init__(self, dtype: type[Scalar]) -> None:
-        self._values: NDArray[Scalar] = np.empty(16, dtype)
-        self._size = 0
-
-    def extend(self, values: Iterable[object]) -> None:
-        added = np.asarray(values if isinstance(values, np.ndarray) else list(values), self._values.dtype)
-        size = self._size + len(added)
-        if size > len(self._values):
-            values_then = np.empty(max(size, 2 * len(self._values)), self._values.dtype)
-            values_then[: self._size] = self._values[: self._size]
-            self._values = values_then
-        self._values[self._size : size] = added
-        self._size = size
-
-    def all(self) -> NDArray[Scalar]:
-        return self._values[: self._size]
+def _no_numbers() -> Integers:
+    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
-    blocks: tuple[Vector, ...]
-    size: int
-    alive: Bools
-    starts: Integers
-    ends: Integers
-    updated_at: Integers
-    owners: Sequence[str]
-    """May grow beyond `size`."""
-    numbers: Integers
+class Matrix:
+    """Passages as columns, for good: `with_more` and `without` return the next matrix.
+
+    Matrices share `owners`, `places` and `postings`, which may grow beyond `size`.
+    """
+
+    dimension: int
+    blocks: tuple[Vector, ...] = ()
+    size: int = 0
+    alive: Bools = field(default_factory=lambda: np.empty(0, np.bool_))
+    starts: Integers = field(default_factory=_no_numbers)
+    ends: Integers = field(default_factory=_no_numbers)
+    updated_at: Integers = field(default_factory=_no_numbers)
+    numbers: Integers = field(default_factory=_no_numbers)
     """One for all passages of a record."""
-    places: Mapping[str, Sequence[int]]
-    """Rows of each record's passages; newer ones may lie beyond `size`."""
-    postings: Mapping[tuple[str, str], Growing[np.int64]]
-    """Places by key and value, ascending; may grow beyond `size`."""
+    owners: list[str] = field(default_factory=list)
+    places: dict[str, list[int]] = field(default_factory=dict)
+    """Rows of each record's passages."""
+    postings: dict[tuple[str, str], Integers] = field(default_factory=dict)
+    """Places by key and value, ascending."""
+
+    @property
+    def bytes(self) -> int:
+        return row_bytes(self.dimension) * self.size
+
+    @property
+    def wasteful(self) -> bool:
+        alive = int(np.count_nonzero(self.alive))
+        return self.size - alive > max(alive, _FEW_BURIED)
+
+    def with_more(self, columns: "Columns") -> Self:
+        self.owners.extend(columns.owners)
+        for place, owner in enumerate(columns.owners, start=self.size):
+            self.places.setdefault(owner, []).append(place)
+        for key, places in columns.postings.items():
+            self.postings[key] = _longer(self.postings.get(key, _no_numbers()), places + self.size)
+        return replace(
+            self,
+            blocks=self._blocks_with(columns.vectors),
+            size=self.size + len(columns.owners),
+            alive=_longer(self.alive, np.ones(len(columns.owners), np.bool_)),
+            starts=_longer(self.starts, columns.starts),
+            ends=_longer(self.ends, columns.ends),
+            updated_at=_longer(self.updated_at, columns.updated_at),
+            numbers=_longer(self.numbers, [self.places[owner][0] for owner in columns.owners]),
+        )
+
+    def without(self, record_ids: Iterable[str]) -> Self:
+        alive = self.alive.copy()
+        alive[[place for record_id in record_ids for place in self.places.pop(record_id, ())]] = False
+        return replace(self, alive=alive)
+
+    def _blocks_with(self, vectors: Vector) -> tuple[Vector, ...]:
+        blocks, at = [*self.blocks], 0
+        while at < len(vectors):
+            offset = (self.size + at) % BLOCK_ROWS
+            if not offset:
+                blocks.append(np.empty((BLOCK_ROWS, self.dimension), np.float32))
+            count = min(BLOCK_ROWS - offset, len(vectors) - at)
+            blocks[-1][offset : offset + count] = vectors[at : at + count]
+            at += count
+        return tuple(blocks)
 
     def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> DenseHits:
         """Return the records whose best passage is nearest, best first, ties by id."""
@@ -108,10 +138,8 @@ class Snapshot:
     def _having(self, key: str, values: Iterable[str]) -> Bools:
         found = np.zeros(self.size, np.bool_)
         for value in values:
-            posting = self.postings.get((key, value))
-            if posting is not None:
-                places = posting.all()
-                found[places[: np.searchsorted(places, self.size)]] = True
+            places = self.postings.get((key, value), _no_numbers())
+            found[places[: np.searchsorted(places, self.size)]] = True
         return found
 
     def _of(self, record_ids: Iterable[str]) -> Bools:
@@ -139,79 +167,8 @@ class Snapshot:
         return best_hits(ids, scores, self.starts[places], self.ends[places], self.numbers[places])
 
 
-class Matrix:
-    """Writer's side: appends and buries passages, and publishes snapshots."""
-
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
-        self._blocks: list[Vector] = []
-        self._size = 0
-        self._alive = np.empty(0, np.bool_)
-        self._starts, self._ends, self._updated_at, self._numbers = (Growing(np.int64) for _ in range(4))
-        self._owners: list[str] = []
-        self._places: dict[str, list[int]] = {}
-        self._postings: dict[tuple[str, str], Growing[np.int64]] = {}
-        self.snapshot = self._freeze()
-
-    @property
-    def bytes(self) -> int:
-        return row_bytes(self._dimension) * self._size
-
-    @property
-    def wasteful(self) -> bool:
-        alive = int(np.count_nonzero(self._alive))
-        return self._size - alive > max(alive, _FEW_BURIED)
-
-    def append(self, columns: "Columns") -> None:
-        """`publish` shows it."""
-        base = self._size
-        self._append_vectors(columns.vectors)
-        self._starts.extend(columns.starts)
-        self._ends.extend(columns.ends)
-        self._updated_at.extend(columns.updated_at)
-        self._owners.extend(columns.owners)
-        for place, owner in enumerate(columns.owners, start=base):
-            self._places.setdefault(owner, []).append(place)
-        self._numbers.extend([self._places[owner][0] for owner in columns.owners])
-        for key, places in columns.postings.items():
-            self._postings.setdefault(key, Growing(np.int64)).extend(places + base)
-
-    def bury(self, record_ids: Iterable[str]) -> None:
-        """Remove records from the next `publish` on."""
-        places = [place for record_id in record_ids for place in self._places.pop(record_id, ())]
-        if places:
-            # Snapshots hold the old array.
-            self._alive = self._alive.copy()
-            self._alive[places] = False
-
-    def publish(self) -> None:
-        self.snapshot = self._freeze()
-
-    def _append_vectors(self, vectors: Vector) -> None:
-        at = 0
-        while at < len(vectors):
-            offset = self._size % BLOCK_ROWS
-            if not offset:
-                self._blocks.append(np.empty((BLOCK_ROWS, self._dimension), np.float32))
-            count = min(BLOCK_ROWS - offset, len(vectors) - at)
-            self._blocks[-1][offset : offset + count] = vectors[at : at + count]
-            self._size += count
-            at += count
-        self._alive = np.concatenate([self._alive, np.ones(len(vectors), np.bool_)])
-
-    def _freeze(self) -> Snapshot:
-        return Snapshot(
-            tuple(self._blocks),
-            self._size,
-            self._alive,
-            self._starts.all(),
-            self._ends.all(),
-            self._updated_at.all(),
-            self._owners,
-            self._numbers.all(),
-            self._places,
-            self._postings,
-        )
+def _longer(values: NDArray[Scalar], more: NDArray[Scalar] | list[int]) -> NDArray[Scalar]:
+    return np.concatenate([values, np.asarray(more, values.dtype)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
