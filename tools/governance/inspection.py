@@ -10,10 +10,10 @@ from auth.policy import ADMINS, MemoryScope, require_whole
 from auth.principal import Principal
 from stores.errors import InvalidRequest
 from stores.ledger import AuditEntry, AuditQuery, SubjectRole, Transaction
-from stores.records import Entity, JsonObject, RawMemory, ReviewState
+from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
-from tools.frame.audit_entries import memory_entry
-from tools.frame.json_values import StoredJson, texts_in
+from tools.frame.audit_entries import memory_entry, policy_details
+from tools.frame.json_values import texts_in
 from tools.frame.operation import WRITERS, Call, Filters, Operation, Result, Route
 from tools.governance.corrections import corrected_memory, may_see, refusal_of
 from tools.governance.derived import resting_on
@@ -31,7 +31,7 @@ from tools.governance.lifecycle import (
 )
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.entity_models import EntityId
-from tools.records.memory_models import memory_fields
+from tools.records.memory_models import MemoryFacts, memory_fields
 
 PREFIX = "memory."
 SHOWN_IDS = 100
@@ -184,19 +184,9 @@ class AvailableAction(Result):
     reason: str | None = Field(None, description="Why it is not available.")
 
 
-class InspectedMemory(Result):
+class InspectedMemory(MemoryFacts):
     """All that is known of a raw memory."""
 
-    id: str
-    organization_id: str
-    source_id: str
-    revision: int
-    principal_id: str
-    agent_id: str | None
-    project_id: str | None
-    memory_scope: str
-    scope_key: str | None
-    review_state: ReviewState
     visibility: MemoryVisibility
     lifecycle: LifecycleView
     reflection_findings: list[JsonObject] = Field(description="What reflection found when it proposed a record.")
@@ -205,20 +195,12 @@ class InspectedMemory(Result):
     promotion_state: PromotionState
     share_state: ShareState
     entity_type: str
-    title: str
     raw_content: str | None
     content_redacted: bool
     raw_content_length: int
-    tags: list[str]
-    metadata: StoredJson
-    provenance: StoredJson
-    capture_surface: str
-    captured_at: datetime
-    created_at: datetime
     freshness_timestamps: dict[str, datetime]
     transform_versions: dict[str, int] = Field(description="Revisions of the memory and of what rests on it, by id.")
     policy_allowed: bool
-    policy_reason: str
     policy_metadata: JsonObject
     derived_ids: list[str]
     derived_types: list[str]
@@ -241,7 +223,7 @@ def inspect_memory(app: App, call: Call, request: InspectedRequest) -> Inspected
         actions = [_available(tx, caller, memory, each) for each in RULES]
         entity = memory.entity
         reason = READ_REASONS[cast("MemoryScope", entity.memory_scope)]
-        details: JsonObject = {"memory_scope": entity.memory_scope, "policy_allowed": True, "policy_reason": reason}
+        details = policy_details(entity, None, reason)
         tx.audit(memory_entry(home, call, INSPECT, entity, details, {"source_ids": [entity.id]}))
     log = home if entity.memory_scope == "private" else caller.organization_id
     events = app.ledger.audit.entries(AuditQuery(log, action=PREFIX, subjects=[(None, entity.id)], limit=1_000))

@@ -49,34 +49,39 @@ class RawMemoryFields(Request):
     capture_surface: Surface = Field("api", description="What captured it: `api`, `cli`, `mcp`, …")
 
 
-class RawMemoryView(Result):
-    """A raw memory as its readers see it."""
+class MemoryFacts(Result):
+    """Fields of every view of a raw memory."""
 
     id: str
     organization_id: str
     source_id: str
     principal_id: str
+    agent_id: str | None
+    project_id: str | None
     memory_scope: str
     scope_key: str | None
-    project_id: str | None
+    review_state: ReviewState
     title: str
-    raw_content: str
     tags: list[str]
     metadata: StoredJson
     provenance: StoredJson
     capture_surface: str
     captured_at: datetime
     created_at: datetime
+    revision: int
+    policy_reason: str
+
+
+class RawMemoryView(MemoryFacts):
+    """A raw memory as its readers see it."""
+
+    raw_content: str
     diary: bool
-    agent_id: str | None
     unread_dates: list[str] = Field(
         [], description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing."
     )
-    review_state: ReviewState
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
-    revision: int
     score: float = Field(0.0, description="0 to 1, of a recall; else 0.")
-    policy_reason: str
     background_jobs: BackgroundJobs | None = None
     mutation_receipt: MutationReceipt | None = None
 
