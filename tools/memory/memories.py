@@ -106,9 +106,14 @@ def unchecked_draft(fields: RawMemoryFields, place: Visibility, now: datetime) -
     return draft, capture
 
 
-class ScopedFields(Filters):
-    """A scope of raw memories."""
+class RecallRequest(Filters):
+    """A question to raw memories."""
 
+    query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
+        description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
+    )
+    limit: int = Field(10, ge=1, le=50, description="Most memories.")
+    min_score: float = Field(0, ge=0, le=1, description="Least score of a memory.")
     memory_scope: MemoryScope = Field("private", description="Scope of the memories.")
     scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
@@ -118,7 +123,7 @@ class ScopedFields(Filters):
     project_id: EntityId | None = Field(None, description="Only memories about this project.")
 
 
-def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
+def scope_of(fields: RawMemoryFields | RecallRequest) -> MemoryScopeRequest:
     if fields.agent_id is not None and not fields.diary:
         raise InvalidRequest(
             "agent_id is for diaries.",
@@ -132,16 +137,6 @@ def scope_of(fields: RawMemoryFields | ScopedFields) -> MemoryScopeRequest:
             details={"field": "body.agent_id"},
         )
     return MemoryScopeRequest(fields.memory_scope, fields.scope_key, fields.project_id, fields.diary)
-
-
-class RecallRequest(ScopedFields):
-    """A question to raw memories."""
-
-    query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
-        description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
-    )
-    limit: int = Field(10, ge=1, le=50, description="Most memories.")
-    min_score: float = Field(0, ge=0, le=1, description="Least score of a memory.")
 
 
 class RecalledMemory(RawMemoryView):
