@@ -28,7 +28,6 @@ from tools.records.entity_models import CONTENT_LIMIT, EntityId
 from tools.records.rejected import scope_of_words
 from tools.reflecting.promotion import promote_candidate
 from tools.reflecting.promotion_policy import EditedRequest
-from tools.runtime.threads import in_thread
 from tools.text.credentials import redacted
 
 ItemKind = Literal["candidate", "contested", "secret"]
@@ -141,32 +140,25 @@ def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
     )  # fmt: skip
 
 
-async def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
+def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
     """Decide on an item of the review queue: `approve`, `reject`, or `edit` with the words that hold."""
     if (request.verb == "edit") is (request.content is None):
         raise ValidationFailed(
             "`content` goes with `edit`: the words that hold.", details={"field": "body.content", "expected": "words"}
         )
     caller = call.caller
-    memory = await in_thread(app.ledger.memories.memory, caller.organization_id, request.item_id)
-
-    def reject() -> None:
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = settle_by_hand(app, call, tx, request.item_id, "archived").entity
-            tx.rejections.reject(scope_of_words(entity, entity.principal_id), [entity.content], entity.id)
-
-    if (
-        memory is not None
-        and memory.capture.candidate is not None
-        and may_read_memory(caller, memory.entity.visibility)
-    ):
-        if request.verb == "reject":
-            await in_thread(reject)
-            return Decided.of(request, applied=True, reason="rejected")
-        done = await promote_candidate(app, call, EditedRequest(candidate_id=request.item_id, content=request.content))
+    memory = app.ledger.memories.memory(caller.organization_id, request.item_id)
+    is_readable = memory is not None and may_read_memory(caller, memory.entity.visibility)
+    if memory is None or not is_readable or memory.capture.candidate is None:
+        refusal = _decide(app, call, request)
+        return Decided.of(request, applied=refusal is None, reason=refusal or f"{request.verb}_applied")
+    if request.verb != "reject":
+        done = promote_candidate(app, call, EditedRequest(candidate_id=request.item_id, content=request.content))
         return Decided.of(request, applied=done.success, reason=done.reason, entity_id=done.promoted_id)
-    refusal = await in_thread(_decide, app, call, request)
-    return Decided.of(request, applied=refusal is None, reason=refusal or f"{request.verb}_applied")
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        entity = settle_by_hand(app, call, tx, request.item_id, "archived").entity
+        tx.rejections.reject(scope_of_words(entity, entity.principal_id), [entity.content], entity.id)
+    return Decided.of(request, applied=True, reason="rejected")
 
 
 def _decide(app: App, call: Call, request: DecideRequest) -> str | None:

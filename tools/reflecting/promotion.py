@@ -1,6 +1,6 @@
 """Promotion of reflection candidates, reviewed or automatic; each is one transaction with its audit entry."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar, cast
@@ -15,6 +15,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made
 from tools.frame.audit_entries import memory_entry
+from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
 from tools.memory.captures import settle
 from tools.records.entity_models import EntityFields, MutationReceipt
@@ -22,11 +23,9 @@ from tools.records.linking import Link, record, related, require_linkable
 from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in
 from tools.records.trust import TrustState
-from tools.reflecting.duplicates import Comparison, Known, compare, duplicates_since
+from tools.reflecting.duplicates import compare, duplicates_since
 from tools.reflecting.promotion_policy import (
-    THRESHOLD,
     Action,
-    Candidate,
     Considered,
     EditedRequest,
     ExceptionReason,
@@ -34,11 +33,10 @@ from tools.reflecting.promotion_policy import (
     Outcome,
     PromoteRequest,
     Reviewed,
-    Threshold,
+    ReviewFields,
     consider,
 )
 from tools.reflecting.reflect_keeping import SURFACE, contradictions
-from tools.runtime.threads import in_thread
 
 
 class Promotion(Reviewed):
@@ -63,17 +61,10 @@ class PromotionPreview(Reviewed):
     metadata: JsonObject
 
 
-class AutoReviewRequest(PromoteRequest):
+class AutoReviewRequest(PromoteRequest, ReviewFields):
     """A candidate to review without a person."""
 
     dry_run: bool = Field(False, description="Say what would be done, and do nothing.")
-    confidence_threshold: Threshold | None = Field(
-        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
-    )
-
-    @property
-    def threshold(self) -> float:
-        return THRESHOLD if self.confidence_threshold is None else self.confidence_threshold
 
 
 class AutoReview(Reviewed):
@@ -108,16 +99,12 @@ Answer = TypeVar("Answer")
 AGAIN = 2
 
 
-async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
+def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
     It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
     """
-    return await in_thread(_promote, app, call, request)
-
-
-def _promote(app: App, call: Call, request: PromoteRequest) -> Promotion:
-    return write_promotion(app, call, request, judge(app, call.caller, request).compared)
+    return write_promotion(app, call, judge(app, call.caller, request), PROMOTE)
 
 
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
@@ -126,8 +113,8 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
     What `related_to` names is checked as a promotion would.
     """
     considered = judge(app, call.caller, request)
-    require_possible(app, call.caller, request, considered)
-    write_note(app, call, PREVIEW, considered)
+    _require_possible(app, call.caller, considered)
+    _write_note(app, call, PREVIEW, considered)
     return preview_of(considered)
 
 
@@ -165,25 +152,25 @@ def apply(
     exceptions = considered.exceptions(request.threshold)
     if exceptions or request.dry_run:
         if not exceptions:
-            require_possible(app, call.caller, request, considered)
+            _require_possible(app, call.caller, considered)
         if has_audit:
             said: JsonObject = {"dry_run": request.dry_run}
             if exceptions:
                 said["exception_reasons"] = list[JsonValue](exceptions)
-            write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, said)
+            _write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, said)
         return review_of(considered, request, "exception" if exceptions else "auto_promote")
-    promotion = write_promotion(app, call, request, considered.compared, AUTO_PROMOTE)
+    promotion = write_promotion(app, call, considered, AUTO_PROMOTE)
     found = review_of(considered, request, "auto_promote" if promotion.success else "skip")
     changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
     return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
 
 
-def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
+def _require_possible(app: App, caller: Principal, considered: Considered) -> None:
     if considered.refusal is None and considered.place is not None:
-        require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
+        require_linkable(app.ledger, caller, considered.request.related_to, considered.place.memory_scope)
 
 
-def promotion_of(
+def _promotion_of(
     app: App, call: Call, considered: Considered, entity: Entity | None, unlinked: Sequence[str]
 ) -> Promotion:
     candidate, described = considered.candidate, considered.described
@@ -243,28 +230,24 @@ def review_of(considered: Considered, request: AutoReviewRequest, outcome: Outco
 _ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip"}
 
 
-def write_promotion(
-    app: App, call: Call, request: PromoteRequest, compared: Comparison, action: str = PROMOTE
-) -> Promotion:
+def write_promotion(app: App, call: Call, judged: Considered, action: str) -> Promotion:
     """Make a record of a candidate and settle it, unless policy objects. Blocks.
 
     Raises:
         Overtaken: A duplicate was written since the comparison; automatic promotions only.
     """
-    caller, entity, unlinked = call.caller, None, list[str]()
+    caller, compared, entity, unlinked = call.caller, judged.compared, None, list[str]()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        considered = replace(consider(caller, request, tx.memories.memory), compared=compared)
+        considered = replace(consider(caller, judged.request, tx.memories.memory), compared=compared)
         # The stored answer is deleted with the records that it names.
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is None:
-            entity, unlinked = _promoted(call, tx, request, considered, is_reviewed=action == PROMOTE)
-        tx.audit(noted(app, call, DENY if considered.refusal else action, considered, entity))
-    return promotion_of(app, call, considered, entity, unlinked)
+            entity, unlinked = _promoted(call, tx, considered, is_reviewed=action == PROMOTE)
+        tx.audit(_noted(app, call, DENY if considered.refusal else action, considered, entity))
+    return _promotion_of(app, call, considered, entity, unlinked)
 
 
-def _promoted(
-    call: Call, tx: Transaction, request: PromoteRequest, considered: Considered, *, is_reviewed: bool
-) -> tuple[Entity, list[str]]:
+def _promoted(call: Call, tx: Transaction, considered: Considered, *, is_reviewed: bool) -> tuple[Entity, list[str]]:
     caller, candidate, compared = call.caller, considered.candidate, considered.compared
     known = {each.entity.id for each in compared.known}
     since = [] if is_reviewed else duplicates_since(tx, caller, compared, "")
@@ -275,8 +258,8 @@ def _promoted(
         )
     made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
     trust: TrustState = "verified" if is_reviewed else "proposed"
-    (entity,) = store_in(call, tx, [_fields(considered, request)], sync=False, made_of=made_of, trust=trust)
-    links, unlinked = _links(tx, caller, candidate, entity, compared.known)
+    (entity,) = store_in(call, tx, [_fields(considered)], sync=False, made_of=made_of, trust=trust)
+    links, unlinked = _links(tx, caller, considered, entity)
     record(tx, caller, links, created={entity.id})
     said: JsonObject = {
         **(candidate.memory.capture.candidate or {}),
@@ -295,25 +278,19 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
         if considered.refusal is not None:
             return False
         settle(tx, considered.candidate.memory, "archived")
-        tx.audit(noted(app, call, AUTO_ARCHIVE, considered, said={"exception_reasons": [reason]}))
+        tx.audit(_noted(app, call, AUTO_ARCHIVE, considered, None, {"exception_reasons": [reason]}))
     return True
 
 
-def write_note(app: App, call: Call, action: str, considered: Considered, said: JsonObject | None = None) -> None:
+def _write_note(app: App, call: Call, action: str, considered: Considered, said: JsonObject | None = None) -> None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.audit(noted(app, call, action, considered, said=said))
+        tx.audit(_noted(app, call, action, considered, None, said))
         tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in considered.compared.known)])
 
 
-def noted(
-    app: App,
-    call: Call,
-    action: str,
-    considered: Considered,
-    entity: Entity | None = None,
-    *,
-    said: JsonObject | None = None,
+def _noted(
+    app: App, call: Call, action: str, considered: Considered, entity: Entity | None, said: JsonObject | None = None
 ) -> AuditDraft:
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
@@ -334,8 +311,9 @@ def noted(
     return memory_entry(app.accounts.home_of(call.caller.user_id), call, action, memory, details, ids)
 
 
-def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
-    candidate, said, target = considered.candidate, considered.candidate.said, considered.target
+def _fields(considered: Considered) -> EntityFields:
+    candidate, target, request = considered.candidate, considered.target, considered.request
+    said = candidate.said
     given: JsonObject = {
         "project_id": considered.project,
         "raw_memory_id": next(iter(said.raw_source_ids), None),
@@ -349,33 +327,31 @@ def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
     }
     if target is not None and target.memory_scope not in SPACES:
         given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
-    metadata = {name: value for name, value in given.items() if value is not None}
     return EntityFields(
         name=said.title or said.kind,
         content=(isinstance(request, EditedRequest) and request.content) or candidate.content,
         entity_type=candidate.entity_type,
         tags=said.tags,
-        metadata=metadata,
+        metadata=without_none(given),
         related_to=request.related_to,
     )
 
 
-def _links(
-    tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
-) -> tuple[list[Link], list[str]]:
-    wanted = related(entity, candidate.said.related_to)
-    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.said.task_ids]
-    wanted += contradictions(entity, known)
+def _links(tx: Transaction, caller: Principal, considered: Considered, entity: Entity) -> tuple[list[Link], list[str]]:
+    said = considered.candidate.said
+    wanted = related(entity, said.related_to)
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in said.task_ids]
+    wanted += contradictions(entity, considered.compared.known)
     there = tx.records.entities(link.target_id for link in wanted)
-    links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
+    readable = {each: target for each, target in there.items() if may_read(caller, target.visibility)}
+    links = [
+        link
+        for link in wanted
+        if (target := readable.get(link.target_id)) is not None
+        and (not link.types or (target.entity_type in link.types and may_reach(caller, target)))
+    ]
     reached = {link.target_id for link in links}
     return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))
-
-
-def _is_there(caller: Principal, link: Link, target: Entity | None) -> bool:
-    if target is None or not may_read(caller, target.visibility):
-        return False
-    return not link.types or (target.entity_type in link.types and may_reach(caller, target))
 
 
 def _route(path: str, *errors: int) -> Route:

@@ -15,29 +15,24 @@ from tools.frame.operation import WRITERS, Call, Result, Route, mutation
 from tools.records.entity_models import Label
 from tools.reflecting.promotion import EVENTS, AutoReviewRequest, again, apply, judge, review_of, write_archive
 from tools.reflecting.promotion_policy import (
-    THRESHOLD,
     Action,
     Candidate,
     Considered,
     ExceptionReason,
     Outcome,
-    PromotionFields,
     Reviewed,
-    Threshold,
+    ReviewFields,
     archivable,
 )
 
 
-class DrainRequest(PromotionFields):
+class DrainRequest(ReviewFields):
     """Select candidates for automatic review."""
 
     dry_run: bool = Field(True, description="Say what would be done, and do nothing.")
     limit: int = Field(50, ge=1, le=200, description="Most candidates, the latest first.")
     offset: int = Field(
         0, ge=0, le=1_000_000, description="Candidates to skip; `metadata.next_offset` of the drain before."
-    )
-    confidence_threshold: Threshold | None = Field(
-        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
     )
     archive_exceptions: bool = Field(False, description="Archive what need not be kept.")
     archive_exception_reasons: Annotated[list[Label], Field(max_length=20)] = Field(
@@ -76,18 +71,24 @@ class Drainage(Result):
     metadata: JsonObject
 
 
-OTHER = "other_project"
-
-
 def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
 
     Unless `dry_run` is false, nothing is done. Each candidate is a write of its own: one that fails stops no other.
     """
-    waiting, total = _waiting(app, call, request)
-    results = [_drain(app, call, request, memory) for memory in waiting]
+    caller = call.caller
+    query = CaptureQuery(
+        readable=frozenset({queue_key(key) for key in caller.memories}),
+        visible=caller.visible,
+        entity_type=CANDIDATE,
+        review_state="pending",
+        limit=request.limit,
+        offset=request.offset,
+    )
+    waiting, total = app.ledger.memories.list_captures(caller.organization_id, query)
+    results = [_drain(app, call, request, each.memory) for each in waiting]
     if call.claim is not None:
-        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             tx.show_in_answer([name for each in results for name in (each.candidate_id, each.promoted_id) if name])
     counts = Counter(each.outcome for each in results)
     applied, archived = sum(each.applied for each in results), sum(each.archived for each in results)
@@ -107,36 +108,18 @@ def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     )
 
 
-def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemory], int]:
-    caller = call.caller
-    query = CaptureQuery(
-        readable=frozenset({queue_key(key) for key in caller.memories}),
-        visible=caller.visible,
-        entity_type=CANDIDATE,
-        review_state="pending",
-        limit=request.limit,
-        offset=request.offset,
-    )
-    listed, total = app.ledger.memories.list_captures(caller.organization_id, query)
-    return [each.memory for each in listed], total
-
-
 def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:
     candidate = Candidate.read(memory)
     if request.project is not None and candidate.project not in (None, request.project):
-        return _unreviewed(request, candidate, "skip", OTHER)
-    wanted = AutoReviewRequest(
-        candidate_id=candidate.id, dry_run=request.dry_run, **request.model_dump(include=_SHARED, exclude_unset=True)
-    )
+        return _unreviewed(request, candidate)
+    given = request.model_dump(include={*ReviewFields.model_fields, "dry_run"})
+    wanted = AutoReviewRequest(candidate_id=candidate.id, **given)
     # The idempotency key stands for the whole drain and is claimed at its end.
     alone = replace(call, claim=None)
     try:
         return again(lambda: _reviewed(app, alone, request, wanted))
     except EngrainError as error:
-        return _unreviewed(request, candidate, "error", error.code, error.message)
-
-
-_SHARED = {*PromotionFields.model_fields, "confidence_threshold"}
+        return _unreviewed(request, candidate, error)
 
 
 def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
@@ -160,13 +143,8 @@ def _archivable(request: DrainRequest, considered: Considered, wanted: AutoRevie
     return reason
 
 
-def _unreviewed(
-    request: DrainRequest,
-    candidate: Candidate,
-    outcome: Literal["skip", "error"],
-    reason: str,
-    error: str | None = None,
-) -> Drained:
+def _unreviewed(request: DrainRequest, candidate: Candidate, error: EngrainError | None = None) -> Drained:
+    outcome: Literal["skip", "error"] = "skip" if error is None else "error"
     return Drained.of(
         candidate.said,
         candidate_id=candidate.id,
@@ -175,11 +153,11 @@ def _unreviewed(
         applied=False,
         archived=False,
         dry_run=request.dry_run,
-        reason=reason,
+        reason="other_project" if error is None else error.code,
         review_state=candidate.memory.capture.review_state,
         policy_reasons=[],
         exception_reasons=[],
-        error=error,
+        error=None if error is None else error.message,
     )
 
 

@@ -172,7 +172,6 @@ def archivable(found: Collection[ExceptionReason], asked: Collection[str]) -> Ex
     return next((reason for reason in found if reason in ARCHIVABLE and reason in asked), None)
 
 
-Threshold = Annotated[float, Field(ge=0, le=1)]
 Outcome = Literal["auto_promote", "exception", "skip"]
 Action = Literal["promote", "route_to_review", "skip"]
 
@@ -203,6 +202,18 @@ class PromotionFields(Request):
     related_to: RelatedTo = Field([], description="Ids to link it to, each plain or as `relationship:id`.")
 
 
+class ReviewFields(PromotionFields):
+    """Fields of a review without a person."""
+
+    confidence_threshold: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description=f"Least confidence that is promoted unseen; without one, {THRESHOLD}."
+    )
+
+    @property
+    def threshold(self) -> float:
+        return THRESHOLD if self.confidence_threshold is None else self.confidence_threshold
+
+
 class PromoteRequest(PromotionFields):
     """A candidate to promote."""
 
@@ -215,6 +226,7 @@ class EditedRequest(PromoteRequest):
 
 @dataclass(frozen=True, slots=True)
 class Considered:
+    request: PromoteRequest
     candidate: Candidate
     target: Visibility | None
     """Requested place; its key is empty if it is refused."""
@@ -301,7 +313,7 @@ def consider(caller: Principal, request: PromoteRequest, read: Read) -> Consider
     place = target if unwritable is None else None
     for source in sources if place is not None else ():
         place = narrower(place, derived_visibility(source.entity)) if place is not None else None
-    return Considered(candidate, target, place, project, inputs, refusal, Comparison(candidate.statement))
+    return Considered(request, candidate, target, place, project, inputs, refusal, Comparison(candidate.statement))
 
 
 def _wanted(
