@@ -16,16 +16,19 @@ from stores.ledger import EntityQuery
 from stores.ledger.links import Link
 from stores.records import RAW_MEMORY, Entity, RawMemory
 from tools.app import App
+from tools.frame.json_values import texts_in
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
 from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
 from tools.packs.options import READ, STRUCTURE, in_force, related_items
-from tools.synthesis.keeping import GENERATED, generated_among, is_generated
+from tools.records.derivation import LINK
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
+SURFACE, GENERATED = "synthesis", ":generated"
+"""Capture surface of kept documents, and the end of their source ids."""
 QUERY_LIMIT = 4_000
 HUBS = ("project", "source")
 LOOKED_AT = 100
@@ -93,6 +96,10 @@ class Pin:
     record: Entity | None = None
     lifecycle: str = ""
     """`superseded`, `archived` and the like."""
+    is_output: bool = False
+
+    def as_source(self) -> "Pin":
+        return Pin(self.id) if self.is_output else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +152,7 @@ def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack
 def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> Pack:
     extent = gatherer.extent
     entities = _readable(gatherer, [item.id for item in found.items])
-    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    generated = _generated_among(gatherer.app, gatherer.caller, entities.values())
     pins = gatherer.pins.get(section.id, ())
     pinned = [pin.record for pin in pins if pin.record is not None]
     known = {each.id for each in pinned}
@@ -208,7 +215,7 @@ def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Sourc
     )
     found, _ = gatherer.app.ledger.records.list_entities(caller.organization_id, query)
     usable = in_force(gatherer.app, gatherer.caller, [each.id for each in found])
-    generated = generated_among(gatherer.app, caller, found)
+    generated = _generated_among(gatherer.app, caller, found)
     return [
         source_of(each, gatherer.extent.preview)
         for each in found
@@ -242,20 +249,18 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, (source.id, related))
     entities = _readable(gatherer, wanted)
-    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    generated = _generated_among(gatherer.app, gatherer.caller, entities.values())
     told = [each for each in wanted if each in entities and each not in generated]
     told = [each for each in told if (entities[each].content or entities[each].description).strip()]
-    return [_linked(source_of(entities[each], extent.preview), *wanted[each]) for each in told[: extent.sources // 2]]
-
-
-def _linked(source: Source, around: str, link: RelatedItem) -> Source:
-    return replace(
-        source,
-        relation=link.relationship,
-        around=around,
-        is_outgoing=link.direction == "outgoing",
-        metadata=source.metadata | {"related_to": around, "direction": link.direction},
-    )
+    found = []
+    for each in told[: extent.sources // 2]:
+        (around_id, link), source = wanted[each], source_of(entities[each], extent.preview)
+        metadata = source.metadata | {"related_to": around_id, "direction": link.direction}
+        is_outgoing = link.direction == "outgoing"
+        found.append(
+            replace(source, relation=link.relationship, around=around_id, is_outgoing=is_outgoing, metadata=metadata)
+        )
+    return found
 
 
 def _judged(
@@ -298,13 +303,13 @@ def _read_pins(
     app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]
 ) -> Mapping[str, Sequence[Pin]]:
     placed = {each for section in sections for each in section.required_ids}
-    usable = _read(app, caller, placed.union(*(getattr(request, field) for field in FIELDS)))
-    pins = {section.id: [_pin(usable, each, "entity_ids") for each in section.required_ids] for section in sections}
+    read = _read(app, caller, placed.union(*(getattr(request, field) for field in FIELDS)))
+    pins = {section.id: [read[each].as_source() for each in section.required_ids] for section in sections}
     for field, facet in FIELDS.items():
         for each in getattr(request, field):
             if each not in placed:
                 placed.add(each)
-                pin = _pin(usable, each, field)
+                pin = read[each] if field == "artifact_ids" else read[each].as_source()
                 pins[_home(sections, pin.record, facet)].append(pin)
     return pins
 
@@ -321,40 +326,42 @@ def _home(sections: Sequence[Section], record: Entity | None, fallback: Facet | 
     return next(homes, sections[0].id)
 
 
-_Usable = Mapping[str, Entity | RawMemory | str]
-"""Records and raw memories by id, or why a record is out of use."""
-
-
-def _pin(usable: _Usable, record_id: str, field: str) -> Pin:
-    found = usable.get(record_id)
-    if isinstance(found, RawMemory):
-        is_output = is_generated(found) or found.capture.candidate is not None
-        found = None if is_output and field != "artifact_ids" else found.entity
-    return Pin(record_id, lifecycle=found) if isinstance(found, str) else Pin(record_id, found)
-
-
-def _read(app: App, caller: Principal, wanted: Collection[str]) -> _Usable:
+def _read(app: App, caller: Principal, wanted: Collection[str]) -> Mapping[str, Pin]:
     organization = caller.organization_id
     found = app.ledger.records.entities(organization, wanted)
-    usable: dict[str, Entity | RawMemory | str] = {
-        each: entity for each, entity in found.items() if may_read(caller, entity.visibility)
-    }
-    standings = app.ledger.records.statuses(organization, usable, visibility=caller.visible)
+    readable = {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
+    pins = {each: Pin(each, readable.get(each)) for each in wanted}
+    standings = app.ledger.records.statuses(organization, readable, visibility=caller.visible)
     for each, standing in standings.items():
         status = "superseded" if standing.superseded else standing.facets.status
         if status in GONE:
-            usable[each] = status
+            pins[each] = Pin(each, lifecycle=status)
     said = [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
-    memories = app.ledger.memories.by_ids(organization, said)
-    usable |= {each: memory for each, memory in memories.items() if _is_usable(caller, memory)}
+    memories = [*app.ledger.memories.by_ids(organization, said).items()]
     for each in wanted:
         if each.startswith(ARTIFACT):
             source = each if each.endswith(GENERATED) else each + GENERATED
-            for memory in app.ledger.memories.memories_from(organization, source):
-                if _is_usable(caller, memory):
-                    usable[each] = memory
-    return usable
+            memories += [(each, memory) for memory in app.ledger.memories.memories_from(organization, source)]
+    for each, memory in memories:
+        if may_read_memory(caller, memory.entity.visibility) and memory.capture.review_state != "archived":
+            is_output = _is_generated(memory) or memory.capture.candidate is not None
+            pins[each] = Pin(each, memory.entity, is_output=is_output)
+    return pins
 
 
-def _is_usable(caller: Principal, memory: RawMemory) -> bool:
-    return may_read_memory(caller, memory.entity.visibility) and memory.capture.review_state != "archived"
+def _is_generated(memory: RawMemory) -> bool:
+    return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED)
+
+
+def _generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:
+    # No document feeds on another.
+    made_of = {
+        entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get("raw_source_ids"))}
+        for entity in entities
+    }
+    named = {each for ids in made_of.values() for each in ids}
+    if not named:
+        return set()
+    memories = app.ledger.memories.by_ids(caller.organization_id, named)
+    generated = {each for each, memory in memories.items() if _is_generated(memory)}
+    return {each for each, ids in made_of.items() if ids & generated}

@@ -1,20 +1,29 @@
-"""Synthesis operations: plan, verify, draft, and handbook."""
+"""Synthesis operations: plan, verify, draft and keep a document, and the handbook."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import anyio
+from pydantic import JsonValue
 
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.policy import NoProject, Visibility, reaches_readers_of
 from auth.principal import Principal
+from auth.visibility import entity_key
+from stores.errors import Forbidden, InvalidRequest, ValidationFailed
+from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.frame.operation import READERS, Call, Operation, Route, Tool, mutation
+from tools.frame.audit_entries import remember_entry
+from tools.frame.operation import READERS, WRITERS, Call, Operation, Route, Tool, mutation
+from tools.memory.memories import memory_draft
+from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.receipts import capture_receipt
 from tools.retrieval.turns import answered
 from tools.runtime.threads import in_thread
-from tools.synthesis.gathering import gather, still_there
-from tools.synthesis.keeping import as_json, keep, require_place
+from tools.synthesis.gathering import GENERATED, SURFACE, gather, still_there
 from tools.synthesis.models import (
     Artifact,
     DraftRequest,
@@ -27,7 +36,7 @@ from tools.synthesis.models import (
     SynthesisDraft,
     SynthesisRun,
 )
-from tools.synthesis.outline import Pack, run_id, sections_of, title_of
+from tools.synthesis.outline import Pack, Source, run_id, sections_of, title_of
 from tools.synthesis.statements import Told, drafted_gaps, planned_gaps, tell, verification
 from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
@@ -35,6 +44,8 @@ from tools.synthesis.writing import markdown, payload
 OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
 """Waits for indexes that did not contribute to a document."""
+SAME_LIMIT = 20
+CITED_LIMIT = 500
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
@@ -53,14 +64,14 @@ async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> Synthe
 
     No language model is asked: the same request gives the same text.
     """
-    place = await in_thread(require_place, app, call.caller, request)
+    place = await in_thread(_require_place, app, call.caller, request)
     run, told = await _whole(app, call, request, is_drafted=True)
     artifact = _artifact(request, run, told)
     kept = None
     if place is not None or call.claim is not None:
         sources = {source.id: source for each in told for source in each.pack.sources}
         cited = [sources[each] for each in artifact.source_ids]
-        kept = await in_thread(keep, app, call, request, place, artifact, cited)
+        kept = await in_thread(_keep, app, call, request, place, artifact, cited)
     if kept is None:
         return SynthesisDraft(**dict(run), artifact=artifact)
     memory, is_new = kept
@@ -152,7 +163,7 @@ def _artifact(request: DraftRequest, run: SynthesisRun, told: Sequence[Told]) ->
     text, data = markdown(request, told, run.verification), dict[str, Any]()
     if request.output_format == "json":
         data = payload(run.run_id, request, told, run.verification)
-    digest = hashlib.sha256((as_json(data) if data else text).encode(errors="surrogatepass")).hexdigest()
+    digest = hashlib.sha256((_as_json(data) if data else text).encode(errors="surrogatepass")).hexdigest()
     return Artifact(
         artifact_id=f"artifact:{run.run_id.partition(':')[2]}:{digest[:12]}",
         format=request.output_format,
@@ -166,6 +177,97 @@ def _artifact(request: DraftRequest, run: SynthesisRun, told: Sequence[Told]) ->
         remembered_memory_id=None,
         remembered_source_id=None,
         remembered_scope=None,
+    )
+
+
+def _as_json(payload: JsonObject) -> str:
+    return json.dumps(payload, ensure_ascii=False, indent=2) + "\n"
+
+
+def _require_place(app: App, caller: Principal, request: DraftRequest) -> Visibility | None:
+    project = request.scope_key or request.project
+    if request.memory_scope == "project" and not project:
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation="Name the project in scope_key or in project, or leave memory_scope out.",
+            details={"field": "body.scope_key"},
+        )
+    if not request.remember:
+        return None
+    if caller.role not in WRITERS:
+        raise Forbidden(
+            f"Your role is {caller.role.capitalize()}; keeping a document needs Member, Admin or Owner.",
+            remediation="Leave `remember` out: the document comes with the answer. Or ask an owner or admin.",
+            details={"actual": caller.role, "expected": "Member or Admin or Owner"},
+        )
+    if request.memory_scope == "private":
+        return writable_memory(caller, MemoryScopeRequest())
+    try:
+        place = writable_memory(caller, MemoryScopeRequest("project", project))
+    except NoProject as error:
+        raise request.project_refusal(str(project)) from error
+    if app.ledger.records.entity(caller.organization_id, str(project)) is None:
+        raise Forbidden(
+            f"Project {project} was deleted: its memories stay, new ones do not come.",
+            remediation="Name another project, or leave memory_scope out.",
+        )
+    return place
+
+
+def _keep(
+    app: App, call: Call, request: DraftRequest, place: Visibility | None, artifact: Artifact, cited: Sequence[Source]
+) -> tuple[RawMemory, bool] | None:
+    """Keep a document if asked to; settle the claim in any case. Return the memory, and if it is new."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.show_in_answer([each.id for each in cited])
+        if place is None:
+            return None
+        readers = entity_key(place.key)
+        if not all(reaches_readers_of(caller, each.visibility, readers) for each in cited):
+            place = writable_memory(caller, MemoryScopeRequest())
+        fields = _memory_fields(app, caller, request, place, artifact)
+        for known in tx.memories.same_memories(place.key, fields.raw_content, limit=SAME_LIMIT):
+            if known.capture.source_id == fields.source_id:
+                tx.show_in_answer([known.entity.id])
+                return known, False
+        memory = tx.memories.create_memory(*memory_draft(tx, caller, fields))
+        tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory))
+        return memory, True
+
+
+def _memory_fields(
+    app: App, caller: Principal, request: DraftRequest, place: Visibility, artifact: Artifact
+) -> RawMemoryFields:
+    text = _as_json(artifact.json_payload) if artifact.format == "json" else artifact.markdown
+    if len(text) > RAW_CONTENT_LIMIT:
+        raise ValidationFailed(
+            f"The document has {len(text)} characters; {RAW_CONTENT_LIMIT} can be kept.",
+            remediation="Ask for fewer sections, or for a lesser depth.",
+            details={"field": "body.depth", "expected": f"a document of at most {RAW_CONTENT_LIMIT} characters"},
+        )
+    is_there = request.project and app.ledger.records.entity(caller.organization_id, request.project)
+    derived_from: list[JsonValue] = [*artifact.source_ids[:CITED_LIMIT]]
+    return RawMemoryFields(
+        raw_content=text,
+        title=artifact.title,
+        source_id=f"{artifact.artifact_id}{GENERATED}",
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key if place.memory_scope == "project" else None,
+        project_id=request.project if is_there and place.memory_scope == "private" else None,
+        tags=list(dict.fromkeys([SURFACE, request.output_type, *request.tags])),
+        metadata={
+            "capture_mode": SURFACE,
+            "run_id": run_id(request),
+            "artifact_id": artifact.artifact_id,
+            "output_type": request.output_type,
+            "format": artifact.format,
+            "verification": artifact.verification.status,
+            "derived_from": derived_from,
+        },
+        provenance={"derived_from": derived_from, "goal": request.goal},
+        capture_surface=SURFACE,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tools.reflecting.reflection.layout import Block, blocks, sentences
-from tools.reflecting.reflection.similarity import Terms, groups, overlap, terms
+from tools.reflecting.reflection.similarity import groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
 from tools.synthesis.outline import Pack, Source
 from tools.synthesis.templates import Extent
@@ -129,14 +129,9 @@ def _number(text: str, block: Block) -> str:
 def _start(found: Sequence[str], query: str, room: int) -> int:
     if sum(map(len, found)) <= room:
         return 0
-    wanted = terms(query)
-    shares = [_share(found, place, room, wanted) for place in range(len(found))]
+    wanted, said = terms(query), [terms(" ".join(_from(found, place, room))) for place in range(len(found))]
+    shares = [len(each.stems & wanted.stems) + len(each.numbers & wanted.numbers) for each in said]
     return max(range(len(found)), key=lambda place: (shares[place], -place), default=0)
-
-
-def _share(found: Sequence[str], start: int, room: int, wanted: Terms) -> int:
-    said = terms(" ".join(_from(found, start, room)))
-    return len(said.stems & wanted.stems) + len(said.numbers & wanted.numbers)
 
 
 def _from(found: Sequence[str], start: int, room: int) -> list[str]:
