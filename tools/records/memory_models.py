@@ -103,14 +103,10 @@ def memory_place(memory: RawMemory) -> JsonObject:
 def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
     """Return the fields of every view of a raw memory, except `entity_id`."""
     entity, capture = memory.entity, memory.capture
-    of_entity = (
-        "id", "organization_id", "principal_id", "memory_scope", "scope_key", "project_id", "tags", "metadata",
-        "created_at", "revision",
-    )  # fmt: skip
-    of_capture = ("source_id", "provenance", "capture_surface", "captured_at", "agent_id", "review_state")
+    names = MemoryFacts.model_fields
     return {
-        **{name: getattr(entity, name) for name in of_entity},
-        **{name: getattr(capture, name) for name in of_capture},
+        **{name: getattr(entity, name) for name in names if hasattr(entity, name)},
+        **{name: getattr(capture, name) for name in names if hasattr(capture, name)},
         "title": entity.name,
         "raw_content": entity.content,
         "unread_dates": unread_dates(entity.metadata, kept_at=entity.created_at),

@@ -67,7 +67,7 @@ def store(app: App, call: Call, made: Reflection) -> Stored:
         if request.persist_review:
             _queue(tx, caller, made, stored)
         elif request.persist:
-            _write(app, call, tx, made, stored)
+            _write(call, tx, made, stored)
         if stored.source is not None and stored.source_id in stored.memory_ids:
             tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, stored.source))
         # The stored answer is deleted with the records that it names.
@@ -102,7 +102,7 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
     return MemoryScopeRequest(scope, request.scope_key, request.project)
 
 
-def _write(app: App, call: Call, tx: Transaction, made: Reflection, stored: Stored) -> None:
+def _write(call: Call, tx: Transaction, made: Reflection, stored: Stored) -> None:
     rejected, is_shared = _rejected(tx, made), made.place.memory_scope != "private"
     wanted = [
         place
