@@ -14,7 +14,7 @@ import typer
 from cli.client import Client, CommandFailed, guarded, open_client
 from cli.client.failure import ExitCode, print_json, understanding
 from cli.client.server import JsonObject
-from tools.imports.adapters.engrain import FORMAT, NESTED, TEXTS, VERSION
+from tools.imports.adapters.json_lines import FORMAT, NESTED, TEXTS, VERSION
 
 PATH = "/api/export"
 NAME_LENGTH = 60

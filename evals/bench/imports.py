@@ -9,8 +9,7 @@ from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client
 from evals.machine import resident_mb
-from tools.imports.adapters import ADAPTERS
-from tools.imports.batches import batches
+from tools.imports.adapters import ADAPTERS, batches
 from tools.imports.files import open_source
 from tools.imports.models import BATCH
 
