@@ -38,7 +38,8 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
         f'scope="mcp", resource_metadata="{host}{ROOT_METADATA_PATH}{prefix}{MCP_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode()}
-    return refusal(AuthenticationRequired(reason), scope, headers, oauth="invalid_token")
+    error = AuthenticationRequired(reason, code="invalid_token")
+    return refusal(error, scope, headers, oauth=error.code)
 
 
 def base_url(scope: Scope, settings: Settings) -> str:
