@@ -19,8 +19,7 @@ from tools.runtime.settings import Settings
 
 MCP_PATH = "/mcp"
 ROOT_METADATA_PATH = "/.well-known/oauth-protected-resource"
-METADATA_PATH = ROOT_METADATA_PATH + MCP_PATH
-RESOURCE_METADATA_PATHS = (METADATA_PATH, ROOT_METADATA_PATH)
+RESOURCE_METADATA_PATHS = (ROOT_METADATA_PATH + MCP_PATH, ROOT_METADATA_PATH)
 AUTHORIZE_PATH = "/authorize"
 TOKEN_PATH = "/token"  # noqa: S105 - a path
 REGISTER_PATH = "/register"
