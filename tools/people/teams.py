@@ -22,7 +22,7 @@ from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
 from tools.records.projects import require_live
-from tools.runtime.announcements import ProjectNews, announce_project_members
+from tools.runtime.announcements import ProjectNews, announce_project_news
 from tools.runtime.threads import in_thread
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
@@ -255,7 +255,7 @@ async def _change(
         lost = [each for each in before.items() if each[0] not in after]
         return news + [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
 
-    await announce_project_members(app, call.caller.organization_id, await in_thread(run))
+    await announce_project_news(app, call.caller.organization_id, await in_thread(run))
 
 
 _PATH = "/api/teams"
