@@ -17,7 +17,7 @@ from cli.client import Client, CommandFailed, open_client
 from cli.client.failure import ExitCode, print_json
 from cli.client.server import JsonObject
 from cli.options import JsonOption, UrlOption
-from tools.imports.adapters.engrain import FORMAT, NESTED, TEXTS, VERSION
+from tools.imports.adapters.json_lines import FORMAT, NESTED, TEXTS, VERSION
 
 PATH = "/api/export"
 NAME_LENGTH = 60

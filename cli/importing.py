@@ -15,9 +15,8 @@ from cli.client import Client, CommandFailed, open_client
 from cli.client.failure import ExitCode, print_json, shown
 from cli.client.server import JsonObject
 from cli.options import JsonOption, UrlOption
-from tools.imports.adapters import ADAPTERS, recognised
+from tools.imports.adapters import ADAPTERS, Batch, batches, recognised
 from tools.imports.adapters.base import Format
-from tools.imports.batches import Batch, batches
 from tools.imports.files import SourceFiles, open_source
 from tools.imports.models import BATCH
 

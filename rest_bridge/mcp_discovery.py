@@ -19,8 +19,7 @@ from tools.runtime.settings import Settings
 
 MCP_PATH = "/mcp"
 ROOT_METADATA_PATH = "/.well-known/oauth-protected-resource"
-METADATA_PATH = ROOT_METADATA_PATH + MCP_PATH
-RESOURCE_METADATA_PATHS = (METADATA_PATH, ROOT_METADATA_PATH)
+RESOURCE_METADATA_PATHS = (ROOT_METADATA_PATH + MCP_PATH, ROOT_METADATA_PATH)
 AUTHORIZE_PATH = "/authorize"
 TOKEN_PATH = "/token"  # noqa: S105 - a path
 REGISTER_PATH = "/register"
@@ -38,7 +37,8 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
         f'scope="mcp", resource_metadata="{host}{ROOT_METADATA_PATH}{prefix}{MCP_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode()}
-    return refusal(AuthenticationRequired(reason), scope, headers, oauth="invalid_token")
+    error = AuthenticationRequired(reason, code="invalid_token")
+    return refusal(error, scope, headers, oauth=error.code)
 
 
 def base_url(scope: Scope, settings: Settings) -> str:

@@ -23,7 +23,7 @@ from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
 from tools.records.receipts import after_write
-from tools.runtime.health import alive, readiness, stats
+from tools.runtime.health import HealthView, readiness, stats
 from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 from tools.text.plain import one_line
@@ -191,7 +191,7 @@ class Toolbox:
             raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {uri}")
         try:
             if uri == "engrain://health":
-                told = alive().model_dump() | (await in_thread(readiness, self.app)).model_dump()
+                told = HealthView().model_dump() | (await in_thread(readiness, self.app)).model_dump()
             else:
                 principal = Call(self.caller(context)).caller
                 told = await in_thread(stats, self.app, principal.organization_id, principal.visible)

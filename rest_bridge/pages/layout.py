@@ -18,17 +18,15 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.envelope import headers_of, status_of
 from rest_bridge.mcp_discovery import public_path
 from stores.errors import EngrainError, ValidationFailed
+from tools.text.plain import one_line
 
 _STYLE = Path(__file__).with_name("style.css").read_text()
 _HASH = f"'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'"
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-
 
 def text(value: str, *, at_most: int = 200) -> str:
-    """Escape a foreign text for content or a quoted attribute; hide control characters."""
-    shown = _UNSEEN.sub(" ", value)
-    return escape(shown if len(shown) <= at_most else shown[: at_most - 1] + "…", quote=True)
+    """Escape a foreign text for content or a quoted attribute, as one line without control characters."""
+    return escape(one_line(value, at_most), quote=True)
 
 
 def render(

@@ -60,7 +60,7 @@ def test_notes_are_read_back_with_titles_tags_times_and_links(tmp_path: Path) ->
     markdown(folder, [notes, [record("c2", "Guide", type="document"), *links]])
     found = {each.origin.path: each for each in records("markdown", open_source(folder))}
     assert {each.name for each in found.values()} == {*names.values(), "Guide"}
-    assert found["note/Same.md"].tags == ("on call", "a/b")
+    assert found["note/Same.md"].tags == ["on call", "a/b"]
     assert found["note/Same.md"].metadata["captured_at"] == "2025-03-01T10:00:00+00:00"
     assert {(source, target) for source, _, target in relations("markdown", open_source(folder))} == {
         ("note/Same.md", "note/He said no x 1.md"), ("note/Same.md", "note/same (d).md"),

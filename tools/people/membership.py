@@ -17,13 +17,7 @@ from tools.frame.operation import Call, DoneView, Method, Operation, Request, Re
 from tools.people.account import Identifier, UserBrief
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live
-from tools.runtime.announcements import (
-    MemberChange,
-    ProjectChange,
-    ProjectNews,
-    announce_member,
-    announce_project_members,
-)
+from tools.runtime.announcements import MemberChange, ProjectChange, ProjectNews, announce_member, announce_project_news
 
 GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
 
@@ -226,7 +220,7 @@ def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -
 
 def _announce(app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole) -> None:
     news = ProjectNews(request.user_id, request.project_id, change, role)
-    call.then(announce_project_members, app, call.caller.organization_id, [news])
+    call.then(announce_project_news, app, call.caller.organization_id, [news])
 
 
 _ORGANIZATION = "/api/orgs/{org_slug}/members"

@@ -22,7 +22,7 @@ from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
 from tools.records.projects import require_live
-from tools.runtime.announcements import ProjectNews, announce_project_members
+from tools.runtime.announcements import ProjectNews, announce_project_news
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 TeamText = Annotated[str, StringConstraints(max_length=2000)]
@@ -250,7 +250,7 @@ def _change(app: App, call: Call, request: TeamRequest, action: str, write: Call
     ]
     lost = [each for each in before.items() if each[0] not in after]
     news += [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
-    call.then(announce_project_members, app, call.caller.organization_id, news)
+    call.then(announce_project_news, app, call.caller.organization_id, news)
 
 
 _PATH = "/api/teams"

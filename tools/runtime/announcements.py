@@ -33,7 +33,7 @@ async def renew_account(app: App, user_id: str) -> None:
         await app.events.renew(home)
 
 
-async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
+async def announce_project_news(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
     events = []
     for user_id, project_id, change, role in news:
         data: JsonObject = {"user_id": user_id, "change_type": change, "project_role": role, "project_id": project_id}

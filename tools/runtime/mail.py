@@ -1,6 +1,5 @@
 """Mail to users: by SMTP, or as files in the data folder without a mail server."""
 
-import os
 import secrets
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -14,6 +13,7 @@ from typing import Literal
 import structlog
 
 from stores.errors import BadGateway
+from stores.folder import replace_file
 from tools.runtime.settings import Settings
 
 TIMEOUT_S = 30.0
@@ -88,11 +88,7 @@ class Mailer:
     def _keep(self, message: EmailMessage) -> None:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         path = self.folder / f"{self._clock():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}.eml"
-        fresh = path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(message.as_bytes())
-        fresh.replace(path)
+        replace_file(path, message.as_bytes())
         log.info("mail_kept", path=path.name)
 
     def _deliver(self, host: str, message: EmailMessage, to: str) -> None:

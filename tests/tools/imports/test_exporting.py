@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from cli.exporting import json_lines
 from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, person
-from tools.imports.adapters import ADAPTERS, recognised
-from tools.imports.batches import batches
+from tools.imports.adapters import ADAPTERS, batches, recognised
 from tools.imports.files import open_source
 
 pytestmark = pytest.mark.anyio
