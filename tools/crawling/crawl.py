@@ -23,9 +23,8 @@ from tools.crawling.addresses import is_page, is_wanted, origin, page_address
 from tools.crawling.apart import read_apart
 from tools.crawling.fetching import Failing, Fetched, Gone, Site, open_site
 from tools.crawling.texts import PageText, Unreadable
-from tools.entities.documents import OPERATIONS as INGESTION
-from tools.entities.documents import DocumentText, IngestRequest, Page, Url, prepared, write_documents
-from tools.frame.operation import WRITERS, Request
+from tools.entities.documents import DocumentText, IngestRequest, Page, Url, ingest_documents, prepared, write_documents
+from tools.frame.operation import WRITERS, Operation, Request
 from tools.frame.screening import screened
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.records.projects import require_live
@@ -233,7 +232,7 @@ class _Crawl:
         document = DocumentText(url=address, title=text.title or None, content=text.text)
         asked = IngestRequest(source_id=self.source.id, documents=[document])
         try:
-            request, warnings = screened(INGESTION[0], asked, self.host.settings.secrets)
+            request, warnings = screened(Operation(ingest_documents), asked, self.host.settings.secrets)
         except ValidationFailed:
             raise Unreadable("holds what looks like a credential, which this server does not keep") from None
         self.counts["credentials"] += bool(warnings)

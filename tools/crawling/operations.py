@@ -67,6 +67,14 @@ class SyncsStarted(Result):
     message: str
 
 
+_EVENTS = ("crawl_started", "crawl_progress")
+
+
+@mutation(
+    Route("POST", "/api/sources/crawl", status=202, tag="documents", errors=(400, 404, 409)),
+    roles=WRITERS,
+    events=("entity_created", "entity_updated", "entity_deleted", *_EVENTS, "crawl_complete"),
+)
 async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
     """Read a site or sitemap in the background, and keep its pages as documents of a source.
 
@@ -82,6 +90,11 @@ async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStar
     return await in_thread(_crawl, app, call, request, url)
 
 
+@mutation(
+    Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)),
+    roles=WRITERS,
+    events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
+)
 def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
     """Crawl a source again in the background: only pages and sections that have changed are written."""
     source = readable(app, call.caller, request.source_id)
@@ -91,6 +104,11 @@ def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
         return _started(app, call, tx, source, SYNC)
 
 
+@mutation(
+    Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)),
+    roles=WRITERS,
+    events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
+)
 def sync_all_sources(app: App, call: Call, request: SyncAllRequest) -> SyncsStarted:
     """Crawl all sources again that the server has crawled and the caller may change, each as a job of its own."""
     caller, jobs = call.caller, list[CrawlStarted]()
@@ -162,26 +180,3 @@ def _started(app: App, call: Call, tx: Transaction, source: Entity, function: st
         message=f"The crawl of {source.id} goes on in the background as the job {job_id}.",
         mutation_receipt=receipt_for(app, call, [f"entity:{source.id}"]),
     )
-
-
-_EVENTS = ("crawl_started", "crawl_progress")
-OPERATIONS = (
-    mutation(
-        crawl_source,
-        Route("POST", "/api/sources/crawl", status=202, tag="documents", errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_created", "entity_updated", "entity_deleted", *_EVENTS, "crawl_complete"),
-    ),
-    mutation(
-        sync_source,
-        Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)),
-        roles=WRITERS,
-        events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
-    ),
-    mutation(
-        sync_all_sources,
-        Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)),
-        roles=WRITERS,
-        events=("entity_created", "entity_deleted", *_EVENTS, "crawl_sync_complete"),
-    ),
-)

@@ -1,6 +1,7 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -16,7 +17,7 @@ from stores.records import JsonObject, Role
 from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Method, Operation, Request, Result, Route, Run
+from tools.frame.operation import Call, Method, Request, Result, Route, Verb, entry, mutation
 from tools.people.account import MeRequest
 from tools.people.organizations import permit
 from tools.people.teams import present_team
@@ -148,6 +149,16 @@ def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
     return MemorySpaceView.of(space, members=[SpaceMemberView.of(each) for each in members])
 
 
+_PATH = "/api/memory/spaces"
+_ONE = _PATH + "/{space_id}"
+
+
+def _entry(method: Method, path: str, *errors: int, writes: bool = False) -> Callable[[Verb], Verb]:
+    route = Route(method, path, tag="memory", errors=errors)
+    return (mutation if writes else entry)(route, roles=ADMINS, role_refusal=INSUFFICIENT)
+
+
+@_entry("GET", _PATH)
 def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
     """List the memory spaces of the organization, without their members; of private ones, the caller's own."""
     require_whole(call.caller, "Managing memory spaces")
@@ -155,11 +166,13 @@ def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpace
     return MemorySpacesView(spaces=[MemorySpaceView.of(space, members=[]) for space in found])
 
 
+@_entry("GET", _ONE, 404)
 def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:
     """Return a memory space with its members."""
     return _with_members(app, present_space(app, call.caller, str(request.space_id)))
 
 
+@_entry("POST", _PATH, 400, 404, writes=True)
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
@@ -219,6 +232,7 @@ def _wrong_key(message: str, remediation: str, code: str | None = None) -> Inval
     return InvalidRequest(message, code=code, remediation=remediation, details={"field": "body.scope_key"})
 
 
+@_entry("PATCH", _ONE, 400, 404, writes=True)
 async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:
     """Change a memory space, or switch it off and on; a disabled one is closed to everybody with the next request."""
 
@@ -241,6 +255,7 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
     return changed
 
 
+@_entry("POST", _ONE + "/members", 400, 404, 409, writes=True)
 async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
     """Make somebody a member of a memory space, or change what a member may do there.
 
@@ -274,27 +289,3 @@ def _instant(said: datetime | None) -> datetime | None:
         return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
     except OverflowError as error:
         raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
-
-
-_PATH = "/api/memory/spaces"
-_ONE = _PATH + "/{space_id}"
-
-
-def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = False) -> Operation:
-    return Operation(
-        run,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write" if writes else "read",
-        mutates=writes,
-        route=Route(method, path, tag="memory", errors=errors),
-    )
-
-
-OPERATIONS = (
-    _entry(list_memory_spaces, "GET", _PATH),
-    _entry(create_memory_space, "POST", _PATH, 400, 404, writes=True),
-    _entry(get_memory_space, "GET", _ONE, 404),
-    _entry(update_memory_space, "PATCH", _ONE, 400, 404, writes=True),
-    _entry(put_memory_space_member, "POST", _ONE + "/members", 400, 404, 409, writes=True),
-)

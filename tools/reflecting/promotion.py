@@ -15,7 +15,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made
 from tools.frame.audit_entries import memory_entry
-from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
+from tools.frame.operation import WRITERS, Call, Route, entry, mutation
 from tools.memory.captures import settle
 from tools.records.entity_models import EntityFields, MutationReceipt
 from tools.records.linking import Link, record, related, require_linkable
@@ -108,6 +108,14 @@ Answer = TypeVar("Answer")
 AGAIN = 2
 
 
+def _route(path: str, *errors: int) -> Route:
+    return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
+
+
+EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
+
+
+@mutation(_route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS)
 async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
@@ -120,6 +128,7 @@ def _promote(app: App, call: Call, request: PromoteRequest) -> Promotion:
     return write_promotion(app, call, request, judge(app, call.caller, request).compared)
 
 
+@entry(_route("promote/preview", 400, 404), roles=WRITERS)
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
     """Say what a promotion would do, where its record would be readable, and what speaks against it.
 
@@ -131,6 +140,7 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
     return preview_of(considered)
 
 
+@mutation(_route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
     return again(lambda: apply(app, call, request, judge(app, call.caller, request)))
@@ -376,16 +386,3 @@ def _is_there(caller: Principal, link: Link, target: Entity | None) -> bool:
     if target is None or not may_read(caller, target.visibility):
         return False
     return not link.types or (target.entity_type in link.types and may_reach(caller, target))
-
-
-def _route(path: str, *errors: int) -> Route:
-    return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
-
-
-EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
-
-OPERATIONS = (
-    mutation(promote_candidate, _route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS),
-    Operation(preview_promotion, roles=WRITERS, route=_route("promote/preview", 400, 404)),
-    mutation(review_candidate, _route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS),
-)

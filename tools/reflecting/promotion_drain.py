@@ -79,6 +79,11 @@ class Drainage(Result):
 OTHER = "other_project"
 
 
+@mutation(
+    Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
+    roles=WRITERS,
+    events=EVENTS,
+)
 def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
 
@@ -181,13 +186,3 @@ def _unreviewed(
         exception_reasons=[],
         error=error,
     )
-
-
-OPERATIONS = (
-    mutation(
-        drain_candidates,
-        Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
-        roles=WRITERS,
-        events=EVENTS,
-    ),
-)
