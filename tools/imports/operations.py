@@ -31,7 +31,6 @@ from tools.imports.models import (
     import_view,
 )
 from tools.runtime.events import Event
-from tools.runtime.threads import in_thread
 
 EVENT = "source_import_updated"
 Part = TypeVar("Part", RecordToImport, RelationToImport)
@@ -48,7 +47,7 @@ _ONE = _PATH + "/{import_id}"
 
 
 @mutation(Route("POST", _PATH, status=201, tag="imports", errors=(400,)), roles=WRITERS, events=(EVENT,))
-async def start_import(app: App, call: Call, request: StartImportRequest) -> SourceImportView:
+def start_import(app: App, call: Call, request: StartImportRequest) -> SourceImportView:
     """Begin an import, or go on with the one of the same source into the same scope.
 
     One that was interrupted goes on after its `checkpoint`; an ended one begins anew and adds only what is new.
@@ -82,7 +81,7 @@ async def start_import(app: App, call: Call, request: StartImportRequest) -> Sou
             return fresh
         return replace(found, status="running", updated_at=tx.now)
 
-    return await _written(app, call, begin)
+    return _written(app, call, begin)
 
 
 @mutation(
@@ -91,14 +90,13 @@ async def start_import(app: App, call: Call, request: StartImportRequest) -> Sou
     events=(EVENT, "raw_capture_changed", "entity_created"),
     unscreened=frozenset({"relations"}),
 )
-async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest) -> SourceImportView:
+def keep_import_records(app: App, call: Call, request: KeepRecordsRequest) -> SourceImportView:
     """Store the next records of a running import with its checkpoint, in one transaction.
 
     Records with a known key are left as they are, or revised where the source changed. A record that is refused is
     listed in `errors`, and the others are stored.
     """
-    home = await in_thread(app.accounts.home_of, call.caller.user_id)
-    given = await in_thread(_screened, app, request)
+    home, given = app.accounts.home_of(call.caller.user_id), _screened(app, request)
 
     def keep(tx: Transaction) -> SourceImport:
         target = _own(call, request, tx.source_imports.find(request.import_id))
@@ -122,7 +120,7 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
 
     while True:
         try:
-            return await _written(app, call, keep, deferred=True)
+            return _written(app, call, keep, deferred=True)
         except RecordRefused as refused:
             given.wrong[refused.key or ""] = str(refused)
 
@@ -145,7 +143,7 @@ def _screened(app: App, request: KeepRecordsRequest) -> Screened:
 
 
 @mutation(Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), roles=WRITERS, events=(EVENT,))
-async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """Go on with an import that failed, was paused or was cancelled, after its `checkpoint`."""
 
     def resume(tx: Transaction) -> SourceImport:
@@ -154,11 +152,11 @@ async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceI
             raise Conflict("This import is complete.", remediation="Begin it anew to add what is new in the source.")
         return replace(found, status="running", updated_at=tx.now, completed_at=None)
 
-    return await _written(app, call, resume)
+    return _written(app, call, resume)
 
 
 @mutation(Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), roles=WRITERS, events=(EVENT,))
-async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
+def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """End an import; what it stored stays."""
 
     def cancel(tx: Transaction) -> SourceImport:
@@ -167,7 +165,7 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
             return found
         return replace(found, status="canceled", updated_at=tx.now, completed_at=tx.now)
 
-    return await _written(app, call, cancel)
+    return _written(app, call, cancel)
 
 
 @entry(Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404)))
@@ -185,21 +183,16 @@ def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsVi
     return ImportsView(imports=[import_view(each) for each in found[:limit]], has_more=len(found) > limit)
 
 
-async def _written(
+def _written(
     app: App, call: Call, change: Callable[[Transaction], SourceImport], *, deferred: bool = False
 ) -> SourceImportView:
     caller = call.caller
-
-    def write() -> SourceImport:
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            found = change(tx)
-            tx.source_imports.keep(found)
-        return found
-
-    found = await in_thread(write)
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+        found = change(tx)
+        tx.source_imports.keep(found)
     data: JsonObject = {"import_id": found.id, "status": found.status, "progress": found.progress}
     event = Event(EVENT, data, app.clock())
-    await app.events.announce(caller.organization_id, [(event, private_key(caller.user_id))])
+    call.then(app.events.announce, caller.organization_id, [(event, private_key(caller.user_id))])
     return import_view(found)
 
 

@@ -26,13 +26,12 @@ from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_f
 from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
 from tools.records.rejected import require_not_rejected
-from tools.records.storing import until_visible
+from tools.records.storing import wait_until_visible
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
 from tools.retrieval.turns import answered
-from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed
 
 SHOWN_CHARACTERS = 20_000
@@ -47,23 +46,18 @@ class StoreRawMemoryRequest(RawMemoryFields):
 
 
 @writing(Route("POST", "/api/memory/raw", tag="memory", query=SYNCED, errors=(400, 404, 409)), "raw_capture_changed")
-async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest) -> RawMemoryView:
+def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest) -> RawMemoryView:
     """Keep what was said, verbatim, with where it came from. It is durable when this answers."""
-
-    def write() -> tuple[RawMemory, int]:
-        caller = call.caller
-        home = app.accounts.home_of(caller.user_id)
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            memory = tx.memories.create_memory(*memory_draft(tx, caller, request))
-            tx.audit(remember_entry(home, call, memory))
-        return memory, tx.sequence
-
-    memory, sequence = await in_thread(write)
-    view = RawMemoryView.model_validate(memory_fields(memory, policy_reason=WRITE_REASON))
-    extra: dict[str, object] = {"mutation_receipt": capture_receipt(app, call, [memory.entity.id])}
+    caller = call.caller
+    home = app.accounts.home_of(caller.user_id)
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        memory = tx.memories.create_memory(*memory_draft(tx, caller, request))
+        tx.audit(remember_entry(home, call, memory))
     if request.sync:
-        extra["background_jobs"] = await until_visible(app, call.caller, sequence, [memory.entity.id])
-    return view.model_copy(update=extra)
+        wait_until_visible(app, call, tx.sequence, [memory.entity.id])
+    receipt = capture_receipt(app, call, [memory.entity.id])
+    fields = memory_fields(memory, policy_reason=WRITE_REASON)
+    return RawMemoryView.model_validate(fields | {"mutation_receipt": receipt})
 
 
 def memory_draft(tx: Transaction, caller: Principal, fields: RawMemoryFields) -> tuple[EntityDraft, Capture]:

@@ -14,7 +14,7 @@ from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import JsonObject, Role
-from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
+from stores.spaces import MemberDraft, MemorySpace, SpaceChange
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Method, Request, Result, Route, Verb, entry, mutation
@@ -23,7 +23,6 @@ from tools.people.organizations import permit
 from tools.people.teams import present_team
 from tools.records.entity_models import Name
 from tools.records.projects import require_live
-from tools.runtime.threads import in_thread
 
 INSUFFICIENT = "insufficient_org_role"
 KEYLESS = ("organization", "public")
@@ -173,39 +172,35 @@ def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> Memor
 
 
 @_entry("POST", _PATH, 400, 404, writes=True)
-async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
+def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
     Whoever makes a `shared` or `delegated` one is an owner of it, and adds others. A `public` one is
     disabled unless a setting enables its scope.
     """
-
-    def write() -> MemorySpaceView:
-        caller = call.caller
-        require_whole(caller, "Managing memory spaces")
-        scope, key, now = request.memory_scope, _key(app, caller, request), app.clock()
-        enabled = scope != "public" or app.settings.public_scope
-        space = MemorySpace(
-            organization_id=caller.organization_id,
-            id=str(uuid.uuid4()),
-            memory_scope=scope,
-            scope_key=key,
-            name=request.name.strip(),
-            description=request.description,
-            state="active" if enabled else "disabled",
-            disabled_reason=None if enabled else "scope_not_enabled",
-            metadata=request.metadata,
-            created_by_user_id=caller.user_id,
-            created_at=now,
-            updated_at=now,
-        )
-        details: JsonObject = {"memory_scope": scope, "scope_key": key}
-        audit = audit_entry(call, "memory.space.create", caller.organization_id, space.id, details)
-        return _with_members(app, app.ledger.spaces.create(space, audit=audit, permit=_permit(call)))
-
-    made = await in_thread(write)
-    await app.events.renew(call.caller.organization_id)
-    return made
+    caller = call.caller
+    require_whole(caller, "Managing memory spaces")
+    scope, key, now = request.memory_scope, _key(app, caller, request), app.clock()
+    enabled = scope != "public" or app.settings.public_scope
+    space = MemorySpace(
+        organization_id=caller.organization_id,
+        id=str(uuid.uuid4()),
+        memory_scope=scope,
+        scope_key=key,
+        name=request.name.strip(),
+        description=request.description,
+        state="active" if enabled else "disabled",
+        disabled_reason=None if enabled else "scope_not_enabled",
+        metadata=request.metadata,
+        created_by_user_id=caller.user_id,
+        created_at=now,
+        updated_at=now,
+    )
+    details: JsonObject = {"memory_scope": scope, "scope_key": key}
+    audit = audit_entry(call, "memory.space.create", caller.organization_id, space.id, details)
+    made = app.ledger.spaces.create(space, audit=audit, permit=_permit(call))
+    call.then(app.events.renew, caller.organization_id)
+    return _with_members(app, made)
 
 
 def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str | None:
@@ -233,52 +228,45 @@ def _wrong_key(message: str, remediation: str, code: str | None = None) -> Inval
 
 
 @_entry("PATCH", _ONE, 400, 404, writes=True)
-async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:
+def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:
     """Change a memory space, or switch it off and on; a disabled one is closed to everybody with the next request."""
-
-    def write() -> MemorySpaceView:
-        caller, space_id = call.caller, str(request.space_id)
-        present_space(app, caller, space_id)
-        fields = ("name", "description", "state", "metadata")
-        given = [name for name in fields if getattr(request, name) is not None]
-        if not given:
-            raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(fields)}.")
-        name = None if request.name is None else request.name.strip()
-        change = SpaceChange(name, request.description, request.state, request.metadata or {})
-        details: JsonObject = {"changed": [*given], "state": request.state}
-        audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
-        edit = app.ledger.spaces.edit
-        return _with_members(app, edit(caller.organization_id, space_id, change, audit=audit, permit=_permit(call)))
-
-    changed = await in_thread(write)
-    await app.events.renew(call.caller.organization_id)
-    return changed
+    caller, space_id = call.caller, str(request.space_id)
+    present_space(app, caller, space_id)
+    fields = ("name", "description", "state", "metadata")
+    given = [name for name in fields if getattr(request, name) is not None]
+    if not given:
+        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(fields)}.")
+    name = None if request.name is None else request.name.strip()
+    change = SpaceChange(name, request.description, request.state, request.metadata or {})
+    details: JsonObject = {"changed": [*given], "state": request.state}
+    audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
+    permit = _permit(call)
+    changed = app.ledger.spaces.edit(caller.organization_id, space_id, change, audit=audit, permit=permit)
+    call.then(app.events.renew, caller.organization_id)
+    return _with_members(app, changed)
 
 
 @_entry("POST", _ONE + "/members", 400, 404, 409, writes=True)
-async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
+def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
     """Make somebody a member of a memory space, or change what a member may do there.
 
     Members of `shared` and `delegated` spaces read its memories; in the other scopes who reads is decided elsewhere.
     """
-
-    def write() -> SpaceMember:
-        space = present_space(app, call.caller, str(request.space_id))
-        draft = MemberDraft(
-            request.principal_type,
-            request.principal_id,
-            request.role,
-            tuple(dict.fromkeys(request.permissions)),
-            _instant(request.expires_at),
-        )
-        until = None if draft.expires_at is None else draft.expires_at.isoformat()
-        details = asdict(draft) | {"permissions": list(draft.permissions), "expires_at": until}
-        audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
-        which = (space.organization_id, space.id)
-        return app.ledger.spaces.put_member(*which, draft, call.caller.user_id, audit=audit, permit=_permit(call))
-
-    member = await in_thread(write)
-    await app.events.renew(call.caller.organization_id)
+    space = present_space(app, call.caller, str(request.space_id))
+    draft = MemberDraft(
+        request.principal_type,
+        request.principal_id,
+        request.role,
+        tuple(dict.fromkeys(request.permissions)),
+        _instant(request.expires_at),
+    )
+    until = None if draft.expires_at is None else draft.expires_at.isoformat()
+    details = asdict(draft) | {"permissions": list(draft.permissions), "expires_at": until}
+    audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
+    which = (space.organization_id, space.id)
+    put = app.ledger.spaces.put_member
+    member = put(*which, draft, call.caller.user_id, audit=audit, permit=_permit(call))
+    call.then(app.events.renew, space.organization_id)
     return SpaceMemberView.of(member)
 
 
