@@ -20,10 +20,11 @@ from rest_bridge.bodies import Coercion, read_query
 from stores.errors import EngrainError, Forbidden, Unavailable
 from stores.records import ORGANIZATION, JsonObject
 from tools.app import App
+from tools.catalogue import by_name
 from tools.frame.execute import require_rights
 from tools.frame.parsing import refusal
 from tools.runtime.events import Event, Subscription
-from tools.runtime.logs import OPERATION, LogFilter
+from tools.runtime.logs import LogFilter
 
 EVENT_NAMES = (
     "entity_created", "entity_updated", "entity_deleted", "entity_pending", "note_created", "note_pending",
@@ -172,7 +173,7 @@ class LogSocket(EventSocket):
     def require_rights(self, principal: Principal) -> None:
         """Refuse callers who may not use the operation `logs`."""
         super().require_rights(principal)
-        require_rights(OPERATION, principal)
+        require_rights(by_name["logs"], principal)
         require_whole(principal, "The log")
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from tools.crawling import operations as crawling
 from tools.entities import change, create, documents, entities
 from tools.experience import operations as experience
-from tools.frame.operation import Operation
+from tools.frame.operation import ENTRIES, Operation
 from tools.governance import corrections, inspection, review, sharing
 from tools.imports import exporting
 from tools.imports import operations as imports
@@ -39,6 +39,6 @@ _MODULES = (
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, review, spaces, access_preview, imports, exporting, status, logs,
 )  # fmt: skip
-OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in module.OPERATIONS)
+OPERATIONS: tuple[Operation, ...] = tuple(each for module in _MODULES for each in ENTRIES[module.__name__])
 
 by_name = MappingProxyType({operation.name: operation for operation in OPERATIONS})

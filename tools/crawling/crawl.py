@@ -21,9 +21,8 @@ from stores.ledger import Transaction
 from stores.records import Document, Entity, JsonObject
 from tools.crawling.fetching import Failing, Fetched, Gone, Site, is_page, is_wanted, open_site, origin, page_address
 from tools.crawling.texts import PageText, Unreadable, read_apart
-from tools.entities.documents import OPERATIONS as INGESTION
-from tools.entities.documents import DocumentText, IngestRequest, Page, Url, prepared, write_documents
-from tools.frame.operation import WRITERS, Request
+from tools.entities.documents import DocumentText, IngestRequest, Page, Url, ingest_documents, prepared, write_documents
+from tools.frame.operation import WRITERS, Operation, Request
 from tools.frame.screening import screened
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.records.projects import require_live
@@ -229,7 +228,7 @@ class _Crawl:
         document = DocumentText(url=address, title=text.title or None, content=text.text)
         asked = IngestRequest(source_id=self.source.id, documents=[document])
         try:
-            request, warnings = screened(INGESTION[0], asked, self.host.settings.secrets)
+            request, warnings = screened(Operation(ingest_documents), asked, self.host.settings.secrets)
         except ValidationFailed:
             raise Unreadable("holds what looks like a credential, which this server does not keep") from None
         self.counts["credentials"] += bool(warnings)

@@ -66,6 +66,15 @@ class SyncsStarted(Result):
     message: str
 
 
+@writing(
+    Route("POST", "/api/sources/crawl", status=202, tag="documents", errors=(400, 404, 409)),
+    "entity_created",
+    "entity_updated",
+    "entity_deleted",
+    "crawl_started",
+    "crawl_progress",
+    "crawl_complete",
+)
 async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStarted:
     """Read a site or sitemap in the background, and keep its pages as documents of a source.
 
@@ -81,6 +90,12 @@ async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStar
     return await in_thread(_crawl, app, call, request, url)
 
 
+_SYNC_EVENTS = ("entity_created", "entity_deleted", "crawl_started", "crawl_progress", "crawl_sync_complete")
+
+
+@writing(
+    Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)), *_SYNC_EVENTS
+)
 def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
     """Crawl a source again in the background: only pages and sections that have changed are written."""
     source = readable(app, call.caller, request.source_id)
@@ -90,6 +105,7 @@ def sync_source(app: App, call: Call, request: SyncRequest) -> CrawlStarted:
         return _started(app, call, tx, source, SYNC)
 
 
+@writing(Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)), *_SYNC_EVENTS)
 def sync_all_sources(app: App, call: Call, request: SyncAllRequest) -> SyncsStarted:
     """Crawl all sources again that the server has crawled and the caller may change, each as a job of its own."""
     caller, jobs = call.caller, list[CrawlStarted]()
@@ -161,21 +177,3 @@ def _started(app: App, call: Call, tx: Transaction, source: Entity, function: st
         message=f"The crawl of {source.id} goes on in the background as the job {job_id}.",
         mutation_receipt=receipt_for(app, call, [f"entity:{source.id}"]),
     )
-
-
-_SYNC_EVENTS = ("entity_created", "entity_deleted", "crawl_started", "crawl_progress", "crawl_sync_complete")
-OPERATIONS = (
-    writing(
-        crawl_source,
-        Route("POST", "/api/sources/crawl", status=202, tag="documents", errors=(400, 404, 409)),
-        *("entity_created", "entity_updated", "entity_deleted", "crawl_started", "crawl_progress", "crawl_complete"),
-    ),
-    writing(
-        sync_source,
-        Route("POST", "/api/sources/{source_id}/sync", status=202, tag="documents", errors=(400, 404, 409)),
-        *_SYNC_EVENTS,
-    ),
-    writing(
-        sync_all_sources, Route("POST", "/api/sources/sync", status=202, tag="documents", errors=(404,)), *_SYNC_EVENTS
-    ),
-)

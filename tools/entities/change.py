@@ -113,6 +113,15 @@ CLEARABLE = frozenset({"category"})
 """Fields that null clears."""
 
 
+def _changed_for_agents(view: EntityView) -> EntityView:
+    return view.model_copy(update={"source_file": None, "content": "", "description": "", "background_jobs": None})
+
+
+@writing(
+    Route("PATCH", "/api/entities/{entity_id}", query=SYNCED, headers=IF_MATCH, errors=(400, 404, 409)),
+    "entity_updated",
+    tool=Tool("Change an entity", read_only=False, idempotent=True, omit=SYNCED, answer=_changed_for_agents),
+)
 def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
     """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
@@ -128,10 +137,6 @@ def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityV
         wait_until_visible(app, call, tx.sequence, [entity.id])
     (view,) = entity_views(app, caller, [entity])
     return view.model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
-
-
-def _changed_for_agents(view: EntityView) -> EntityView:
-    return view.model_copy(update={"source_file": None, "content": "", "description": "", "background_jobs": None})
 
 
 def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None) -> list[Entity]:
@@ -270,6 +275,11 @@ class Deleted(Result):
     kept: list[str] = Field(description="The entity made of an erased raw memory stays, with its words.")
 
 
+@writing(
+    Route("DELETE", "/api/entities/{entity_id}", status=204, headers=IF_MATCH, errors=(404, 409)),
+    "entity_deleted",
+    tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
+)
 def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted:
     """Erase an entity with all its revisions and relations, and the raw memory that `remember` kept with it.
 
@@ -313,19 +323,3 @@ def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -
     for memory_id in memories:
         tx.records.delete_entity(memory_id)
     return [entity.id, *memories]
-
-
-OPERATIONS = (
-    writing(
-        update_entity,
-        Route("PATCH", "/api/entities/{entity_id}", query=SYNCED, headers=IF_MATCH, errors=(400, 404, 409)),
-        "entity_updated",
-        tool=Tool("Change an entity", read_only=False, idempotent=True, omit=SYNCED, answer=_changed_for_agents),
-    ),
-    writing(
-        delete_entity,
-        Route("DELETE", "/api/entities/{entity_id}", status=204, headers=IF_MATCH, errors=(404, 409)),
-        "entity_deleted",
-        tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
-    ),
-)

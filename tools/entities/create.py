@@ -56,6 +56,9 @@ class CreatedView(EntityView):
     probe_rehearsal: list[ProbeRehearsal] | None = Field(None, description="With `sync`, one for each probe in order.")
 
 
+@writing(
+    Route("POST", "/api/entities", status=201, query=SYNCED, errors=(400, 404, 409)), "entity_pending", "entity_created"
+)
 async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> CreatedView:
     """Store an entity. It is durable when this answers; with `sync` it is in every healthy index, too.
 
@@ -95,6 +98,11 @@ class BulkCreated(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
+@writing(
+    Route("POST", "/api/entities/bulk", status=201, query=SYNCED, errors=(400, 404, 409)),
+    "entity_pending",
+    "entity_created",
+)
 def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
@@ -143,6 +151,9 @@ class Added(Result):
     background_jobs: BackgroundJobs
 
 
+@writing(
+    None, "entity_created", tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity", "success"}))
+)
 async def add(app: App, call: Call, request: AddRequest) -> Added:
     """Add one piece of knowledge to the shared memory: an episode, pattern, rule, decision, task or any other type.
 
@@ -181,23 +192,3 @@ def _added_fields(request: AddRequest) -> EntityFields:
     same = request.model_dump(include={"content", "entity_type", "category", "languages", "tags"})
     related_to = [*(request.related_to or ()), *depends]
     return EntityFields(name=request.title, metadata=metadata, related_to=related_to, **same)
-
-
-OPERATIONS = (
-    writing(
-        create_entity,
-        Route("POST", "/api/entities", status=201, query=SYNCED, errors=(400, 404, 409)),
-        *("entity_pending", "entity_created"),
-    ),
-    writing(
-        bulk_create_entities,
-        Route("POST", "/api/entities/bulk", status=201, query=SYNCED, errors=(400, 404, 409)),
-        *("entity_pending", "entity_created"),
-    ),
-    writing(
-        add,
-        None,
-        "entity_created",
-        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity", "success"})),
-    ),
-)

@@ -16,7 +16,7 @@ from stores.records import Chunk, Document, Entity, EntityDraft, JsonObject
 from tools.app import App
 from tools.entities import chunking
 from tools.entities.entities import named, part_of, readable
-from tools.frame.operation import SYNCED, Call, Operation, Request, Result, Route, Tool, writing
+from tools.frame.operation import SYNCED, Call, Request, Result, Route, Tool, entry, writing
 from tools.records.containment import contain
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
@@ -173,6 +173,18 @@ class Ingested(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
+@writing(
+    Route(
+        "POST",
+        "/api/ingestion/documents",
+        status=201,
+        query=SYNCED,
+        tag="documents",
+        body_limit=96 * 1024 * 1024,
+        errors=(400, 404, 409, 429),
+    ),
+    "entity_created",
+)
 def ingest_documents(app: App, call: Call, request: IngestRequest) -> Ingested:
     """Store documents as a source with searchable chunks; each chunk knows its heading path and its neighbours."""
     caller = call.caller
@@ -261,6 +273,12 @@ class Slice(Result):
     content_length: int | None = Field(None, description="Characters of the whole record, where a part is shown.")
 
 
+def _for_agents(piece: Slice) -> dict[str, Any]:
+    pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
+    return piece.model_dump() | {"pieces": pieces or None}
+
+
+@entry(tool=Tool("Read around a hit", read_only=True, answer=_for_agents))
 def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
     """Read a document chunk with its neighbours in the document, or an entity or raw memory, in parts if it is long."""
     caller = call.caller
@@ -302,26 +320,3 @@ def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
         pieces=pieces,
         truncated=len(pieces) < len(readable_pieces) or used > request.content_max_chars,
     )
-
-
-def _for_agents(piece: Slice) -> dict[str, Any]:
-    pieces = [{"id": each.id, "heading_path": " > ".join(each.heading_path)} for each in piece.pieces]
-    return piece.model_dump() | {"pieces": pieces or None}
-
-
-OPERATIONS = (
-    writing(
-        ingest_documents,
-        Route(
-            "POST",
-            "/api/ingestion/documents",
-            status=201,
-            query=SYNCED,
-            tag="documents",
-            body_limit=96 * 1024 * 1024,
-            errors=(400, 404, 409, 429),
-        ),
-        "entity_created",
-    ),
-    Operation(fetch_slice, tool=Tool("Read around a hit", read_only=True, answer=_for_agents)),
-)

@@ -16,7 +16,7 @@ from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
 from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Request, Result, Route, Tool, entry
 from tools.records.containment import without_hidden
 from tools.records.entity_models import (
     CommaSeparated,
@@ -59,6 +59,15 @@ class EntityPage(Result):
     has_more: bool
 
 
+def _page_for_agents(page: EntityPage) -> dict[str, Any]:
+    fields = {"id", "entity_type", "name", "updated_at"}
+    shown = [each.model_dump(include=fields) | {"status": each.metadata.get("status")} for each in page.entities]
+    return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
+
+
+@entry(
+    Route("GET", "/api/entities"), tool=Tool("List entities", read_only=True, toolset="admin", answer=_page_for_agents)
+)
 def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityPage:
     """List entities and chunks of documents, newest first, with filters and paging."""
     query = EntityQuery(
@@ -208,6 +217,17 @@ def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: 
     return found
 
 
+def _read_for_agents(view: ReadEntity) -> dict[str, Any]:
+    is_repeated = view.content.startswith(view.description.rstrip("… "))
+    captured_at = view.metadata.get(CAPTURED_AT) if view.entity_type == RAW_MEMORY else None
+    shown = view.model_dump(exclude={"author", "updated_at", "source_file", *(["description"] if is_repeated else [])})
+    return shown | {"by": view.author, "at": str(captured_at or view.updated_at).replace(" ", "T")[:16]}
+
+
+@entry(
+    Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
+    tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=_read_for_agents),
+)
 def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
@@ -233,19 +253,6 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
     return view.model_copy(update={"related": _neighbours(app, caller, entity.id, limit, as_of)})
 
 
-def _page_for_agents(page: EntityPage) -> dict[str, Any]:
-    fields = {"id", "entity_type", "name", "updated_at"}
-    shown = [each.model_dump(include=fields) | {"status": each.metadata.get("status")} for each in page.entities]
-    return {"entities": shown, "total": page.total, "page": page.page, "has_more": page.has_more}
-
-
-def _read_for_agents(view: ReadEntity) -> dict[str, Any]:
-    is_repeated = view.content.startswith(view.description.rstrip("… "))
-    captured_at = view.metadata.get(CAPTURED_AT) if view.entity_type == RAW_MEMORY else None
-    shown = view.model_dump(exclude={"author", "updated_at", "source_file", *(["description"] if is_repeated else [])})
-    return shown | {"by": view.author, "at": str(captured_at or view.updated_at).replace(" ", "T")[:16]}
-
-
 SHOWN = 10
 _HEX = re.compile(r"[0-9a-f]{4,12}")
 _SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,11}")
@@ -267,6 +274,7 @@ class Resolved(Result):
     name: str
 
 
+@entry(Route("GET", "/api/resolve/{prefix}", errors=(404, 409)))
 def resolve(app: App, call: Call, request: ResolveRequest) -> Resolved:
     """Find the record whose id begins with a prefix, in any case of letters; a whole id stands for itself.
 
@@ -294,18 +302,3 @@ def _resolved(app: App, caller: Principal, given: str, field: str) -> Entity:
         remediation="Send more characters of the id.",
         details={"field": field, "actual": [each.id for each in found[:SHOWN]], "expected": "one record"},
     )
-
-
-OPERATIONS = (
-    Operation(
-        list_entities,
-        route=Route("GET", "/api/entities"),
-        tool=Tool("List entities", read_only=True, toolset="admin", answer=_page_for_agents),
-    ),
-    Operation(
-        get_entity,
-        route=Route("GET", "/api/entities/{entity_id}", errors=(404, 409)),
-        tool=Tool("Read an entity", read_only=True, defaults={"content_max_chars": PART}, answer=_read_for_agents),
-    ),
-    Operation(resolve, route=Route("GET", "/api/resolve/{prefix}", errors=(404, 409))),
-)

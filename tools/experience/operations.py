@@ -25,7 +25,7 @@ from tools.experience.publishing import (
     publish,
 )
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, Tool, mutation
+from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, entry, mutation
 from tools.records.entity_models import MutationReceipt
 from tools.records.projects import ProjectNames
 from tools.records.receipts import capture_receipt
@@ -81,6 +81,18 @@ class ExperienceReceipt(Result):
     mutation_receipt: MutationReceipt
 
 
+@mutation(
+    Route("POST", PATH, status=201, tag="memory", body_limit=BODY_LIMIT, errors=(404, 409, 429)),
+    roles=WRITERS,
+    tool=Tool(
+        "Record an experience",
+        read_only=False,
+        idempotent=True,
+        toolset="experience",
+        omit_result=frozenset({"entity_ids", "relationship_ids", "deleted_entities", "deleted_relationships"}),
+    ),
+    events=("entity_created", "entity_updated", "raw_capture_changed"),
+)
 async def record_experience(app: App, call: Call, request: RecordExperienceRequest) -> ExperienceReceipt:
     """Keep a run: its goal, each step with what was seen, and the reported outcome, which counts as unverified.
 
@@ -157,6 +169,10 @@ class EvidenceView(Result):
     has_more: bool = Field(description="Whether the part is longer.")
 
 
+@entry(
+    Route("GET", PATH, tag="memory", errors=(404, 409)),
+    tool=Tool("Read evidence", read_only=True, toolset="experience"),
+)
 def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest) -> EvidenceView:
     """Read an experience as it was sent: its outline, and one part of its evidence, verbatim."""
     organization, manifest = call.caller.organization_id, manifest_id(request.source_id)
@@ -194,25 +210,3 @@ def _part_of(outline: dict[str, Any], observation_id: str, evidence_id: str) -> 
         f"The observation {observation_id[:200]} has no evidence part {evidence_id[:200]}.",
         remediation="Read the experience without evidence_id: it names all parts.",
     )
-
-
-OPERATIONS = (
-    mutation(
-        record_experience,
-        Route("POST", PATH, status=201, tag="memory", body_limit=BODY_LIMIT, errors=(404, 409, 429)),
-        roles=WRITERS,
-        tool=Tool(
-            "Record an experience",
-            read_only=False,
-            idempotent=True,
-            toolset="experience",
-            omit_result=frozenset({"entity_ids", "relationship_ids", "deleted_entities", "deleted_relationships"}),
-        ),
-        events=("entity_created", "entity_updated", "raw_capture_changed"),
-    ),
-    Operation(
-        experience_evidence,
-        route=Route("GET", PATH, tag="memory", errors=(404, 409)),
-        tool=Tool("Read evidence", read_only=True, toolset="experience"),
-    ),
-)

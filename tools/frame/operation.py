@@ -2,10 +2,11 @@
 
 import inspect
 import json
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -241,26 +242,40 @@ class Operation:
         return " ".join(text.split("\n\n")[0].split())
 
 
-def mutation(run: Run, route: Route | None = None, **more: Any) -> Operation:
-    """Make the entry of a write that accepts an Idempotency-Key; `more` are further fields of it."""
-    return Operation(run, route=route, scope="write", mutates=True, **more)
+ENTRIES: defaultdict[str, list[Operation]] = defaultdict(list)
+"""Operations by the module of their verbs, in the order of its text."""
+Verb = TypeVar("Verb", bound=Run)
 
 
-def writing(run: Run, route: Route | None = None, *events: str, **more: Any) -> Operation:
-    """Make the entry of a write for members and above that sends events."""
-    return mutation(run, route, roles=WRITERS, events=events, **more)
+def entry(route: Route | None = None, **more: Any) -> Callable[[Verb], Verb]:
+    """Enter the verb below in the catalogue; `more` are further fields of its operation."""
+
+    def enter(run: Verb) -> Verb:
+        ENTRIES[run.__module__].append(Operation(run, route=route, **more))
+        return run
+
+    return enter
 
 
-def move(run: Run, route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Operation:
-    """Make the entry of a write that moves the caller's session to another organization."""
+def mutation(route: Route | None = None, **more: Any) -> Callable[[Verb], Verb]:
+    """Enter a write that accepts an Idempotency-Key."""
+    return entry(route, scope="write", mutates=True, **more)
+
+
+def writing(route: Route | None = None, *events: str, **more: Any) -> Callable[[Verb], Verb]:
+    """Enter a write for members and above that sends events."""
+    return mutation(route, roles=WRITERS, events=events, **more)
+
+
+def move(route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Callable[[Verb], Verb]:
+    """Enter a write that moves the caller's session to another organization."""
     route = replace(route, tag="organizations", cookies="set")
-    return mutation(run, route, again=again, events=events, secret=True)
+    return mutation(route, again=again, events=events, secret=True)
 
 
-def public(run: Run, path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Operation:
-    """Make the entry of a POST about accounts without authentication; `more` are fields of its route."""
-    route = Route("POST", path, tag="account", rate=rate, errors=errors, **more)
-    return Operation(run, roles=None, scope="write", route=route)
+def public(path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Callable[[Verb], Verb]:
+    """Enter a POST about accounts without authentication; `more` are fields of its route."""
+    return entry(Route("POST", path, tag="account", rate=rate, errors=errors, **more), roles=None, scope="write")
 
 
 @dataclass(frozen=True, slots=True)

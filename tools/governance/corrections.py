@@ -14,7 +14,7 @@ from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.experience.publishing import REVISION, SURFACE, erase_made
 from tools.frame.audit_entries import ids_of, memory_entry, policy_details
-from tools.frame.operation import WRITERS, Call, Operation, Route, writing
+from tools.frame.operation import WRITERS, Call, Route, entry, writing
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
     RULES,
@@ -55,11 +55,22 @@ class Corrected:
         return [each for each in self.effects if may_see(caller, each.before)]
 
 
+_ROUTE = "/api/memory/inspect/{source_id}/corrections"
+
+
+@entry(Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)), roles=WRITERS, role_refusal=INSUFFICIENT)
 def preview_correction(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Tell what a correction of a raw memory would change, and whether it is allowed. Nothing changes."""
     return _view(app, call, request, _correct(app, call, request, preview=True), applied=False)
 
 
+@writing(
+    Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
+    "raw_capture_changed",
+    "entity_updated",
+    "entity_deleted",
+    role_refusal=INSUFFICIENT,
+)
 async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> CorrectionView:
     """Correct a raw memory: take it out of recall, give it other words, erase it, or undo that.
 
@@ -289,21 +300,3 @@ def _view(app: App, call: Call, request: CorrectionRequest, done: Corrected, *, 
         revision=revision,
         mutation_receipt=receipt_for(app, call, written, revision) if applied else None,
     )
-
-
-_ROUTE = "/api/memory/inspect/{source_id}/corrections"
-
-OPERATIONS = (
-    Operation(
-        preview_correction,
-        roles=WRITERS,
-        role_refusal=INSUFFICIENT,
-        route=Route("POST", f"{_ROUTE}/preview", tag="memory", errors=(404, 409)),
-    ),
-    writing(
-        correct_memory,
-        Route("POST", _ROUTE, tag="memory", errors=(404, 409)),
-        *("raw_capture_changed", "entity_updated", "entity_deleted"),
-        role_refusal=INSUFFICIENT,
-    ),
-)

@@ -14,7 +14,7 @@ from stores.records import Entity, JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import memory_entry, policy_details
 from tools.frame.json_values import texts_in
-from tools.frame.operation import WRITERS, Call, Filters, Operation, Result, Route
+from tools.frame.operation import WRITERS, Call, Filters, Result, Route, entry
 from tools.governance.corrections import corrected_memory, may_see, refusal_of
 from tools.governance.derived import resting_on
 from tools.governance.lifecycle import (
@@ -83,6 +83,7 @@ class MemoryEvents(Result):
     limit: int
 
 
+@entry(Route("GET", "/api/memory/audit", tag="memory", errors=(400,)), roles=ADMINS, role_refusal=INSUFFICIENT)
 def memory_audit(app: App, call: Call, request: MemoryAuditRequest) -> MemoryEvents:
     """List what was done with the memories of the organization, newest first.
 
@@ -210,6 +211,11 @@ class InspectedMemory(MemoryFacts):
     available_actions: list[AvailableAction]
 
 
+@entry(
+    Route("GET", "/api/memory/inspect/{source_id}", tag="memory", errors=(404,)),
+    roles=WRITERS,
+    role_refusal=INSUFFICIENT,
+)
 def inspect_memory(app: App, call: Call, request: InspectedRequest) -> InspectedMemory:
     """Show all that is known of a raw memory: words, lifecycle, what rests on it, its audit trail, and its corrections.
 
@@ -297,19 +303,3 @@ def _view(
         audit_event_count=len(events),
         available_actions=actions,
     )  # fmt: skip
-
-
-OPERATIONS = (
-    Operation(
-        inspect_memory,
-        roles=WRITERS,
-        role_refusal=INSUFFICIENT,
-        route=Route("GET", "/api/memory/inspect/{source_id}", tag="memory", errors=(404,)),
-    ),
-    Operation(
-        memory_audit,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        route=Route("GET", "/api/memory/audit", tag="memory", errors=(400,)),
-    ),
-)

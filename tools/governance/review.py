@@ -19,7 +19,7 @@ from tools.app import App
 from tools.entities.change import DeleteEntityRequest, UpdateEntityRequest, erase, revise
 from tools.frame.audit_entries import FOUND, KEPT, secrets_entries
 from tools.frame.json_values import texts_in
-from tools.frame.operation import Call, Filters, Operation, Request, Result, Route, writing
+from tools.frame.operation import Call, Filters, Request, Result, Route, entry, writing
 from tools.frame.screening import credentials_in
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
 from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
@@ -100,6 +100,10 @@ class Decided(Result):
     entity_id: str | None = Field(None, description="The record that was made of a proposal.")
 
 
+_PATH = "/api/memory/review"
+
+
+@entry(Route("GET", _PATH, tag="memory"))
 def list_review(app: App, call: Call, request: ListReviewRequest) -> ReviewQueue:
     """List what waits for a decision: proposals, memories that were marked as wrong or old, and found credentials."""
     caller, items, total = call.caller, list[ReviewItem](), 0
@@ -140,6 +144,13 @@ def _item(kind: ItemKind, memory: RawMemory) -> ReviewItem:
     )  # fmt: skip
 
 
+@writing(
+    Route("POST", _PATH + "/{item_id}", tag="memory", errors=(404, 409)),
+    "raw_capture_changed",
+    "entity_created",
+    "entity_updated",
+    "entity_deleted",
+)
 def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
     """Decide on an item of the review queue: `approve`, `reject`, or `edit` with the words that hold."""
     if (request.verb == "edit") is (request.content is None):
@@ -254,15 +265,3 @@ def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, re
         tx.records.erase_past(each)
     tx.jobs.enqueue(erasure_of(record))
     return None
-
-
-_PATH = "/api/memory/review"
-
-OPERATIONS = (
-    Operation(list_review, route=Route("GET", _PATH, tag="memory")),
-    writing(
-        decide_review,
-        Route("POST", _PATH + "/{item_id}", tag="memory", errors=(404, 409)),
-        *("raw_capture_changed", "entity_created", "entity_updated", "entity_deleted"),
-    ),
-)

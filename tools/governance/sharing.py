@@ -14,7 +14,7 @@ from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import memory_entry, policy_details
-from tools.frame.operation import WRITERS, Call, Operation, Request, Result, Route, writing
+from tools.frame.operation import WRITERS, Call, Request, Result, Route, entry, writing
 from tools.governance.lifecycle import Lifecycle
 from tools.memory.memories import memory_draft
 from tools.records.entity_models import EntityId, MutationReceipt
@@ -104,6 +104,7 @@ class _Judged:
     denials: Mapping[str, str]
 
 
+@entry(Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,)), roles=WRITERS)
 def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
     """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
@@ -112,6 +113,7 @@ def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
     return judged.preview
 
 
+@writing(Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)), "raw_capture_changed")
 def share_memories(app: App, call: Call, request: ShareRequest) -> Shared:
     """Share raw memories with the readers of another scope: each gets a copy there, or none does.
 
@@ -254,11 +256,3 @@ def _audit(app: App, call: Call, tx: Transaction, action: str, judged: _Judged, 
             told_to = replace(call, principal=judged.recipient)
             tx.audit(memory_entry(home, told_to, action, judged.place, told, copied))
     return found
-
-
-OPERATIONS = (
-    Operation(
-        preview_share, roles=WRITERS, route=Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,))
-    ),
-    writing(share_memories, Route("POST", "/api/memory/share", tag="memory", errors=(404, 409)), "raw_capture_changed"),
-)

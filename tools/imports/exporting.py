@@ -18,7 +18,7 @@ from tools.app import App
 from tools.entities.entities import entities_made
 from tools.frame.audit_entries import audit_entry
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Filters, Operation, Result, Route
+from tools.frame.operation import Call, Filters, Result, Route, entry
 from tools.records.containment import without_hidden
 from tools.records.entity_models import EntityId
 from tools.records.linking import BY_HAND
@@ -61,6 +61,7 @@ class ExportPage(Result):
     next_cursor: str | None = Field(description="Where the next page begins; null at the end.")
 
 
+@entry(Route("GET", "/api/export", tag="imports", errors=(400, 404)))
 def export_records(app: App, call: Call, request: ExportRequest) -> ExportPage:
     """Export all that the caller may read, page by page: records, raw memories, chunks of documents and relations.
 
@@ -163,6 +164,3 @@ def _relation(relation: Relation) -> JsonObject:
     # Another sentence could tell a name from when a record was hidden.
     fact = relation.fact if relation.provenance.get("from") == BY_HAND else ""
     return {"kind": "relation"} | _picked(relation, _RELATION) | {"fact": fact, "author_id": relation.principal_id}
-
-
-OPERATIONS = (Operation(export_records, route=Route("GET", "/api/export", tag="imports", errors=(400, 404))),)

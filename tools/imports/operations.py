@@ -13,7 +13,7 @@ from stores.records import JsonObject
 from stores.source_imports import ENDED, SourceImport
 from tools.app import App
 from tools.frame.audit_entries import memory_entry, secrets_entries
-from tools.frame.operation import WRITERS, Call, Operation, Request, Route, writing
+from tools.frame.operation import WRITERS, Call, Operation, Request, Route, entry, writing
 from tools.frame.screening import screened
 from tools.imports.adapters import ADAPTERS
 from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, relation_key
@@ -37,11 +37,17 @@ EVENT = "source_import_updated"
 Part = TypeVar("Part", RecordToImport, RelationToImport)
 
 
+@entry(Route("GET", "/api/ingestion/import-adapters", tag="imports"))
 def list_import_adapters(_app: App, _call: Call, _request: Request) -> AdaptersView:
     """List the formats that can be imported."""
     return AdaptersView(adapters=[AdapterView(name=name, summary=each.summary) for name, each in ADAPTERS.items()])
 
 
+_PATH = "/api/ingestion/imports"
+_ONE = _PATH + "/{import_id}"
+
+
+@writing(Route("POST", _PATH, status=201, tag="imports", errors=(400,)), EVENT)
 async def start_import(app: App, call: Call, request: StartImportRequest) -> SourceImportView:
     """Begin an import, or go on with the one of the same source into the same scope.
 
@@ -79,6 +85,13 @@ async def start_import(app: App, call: Call, request: StartImportRequest) -> Sou
     return await _written(app, call, begin)
 
 
+@writing(
+    Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
+    EVENT,
+    "raw_capture_changed",
+    "entity_created",
+    unscreened=frozenset({"relations"}),
+)
 async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest) -> SourceImportView:
     """Store the next records of a running import with its checkpoint, in one transaction.
 
@@ -116,11 +129,11 @@ async def keep_import_records(app: App, call: Call, request: KeepRecordsRequest)
 
 
 def _screened(app: App, request: KeepRecordsRequest) -> Screened:
-    wrong, leaking = dict[str, str](), list[str]()
+    wrong, leaking, reading = dict[str, str](), list[str](), Operation(list_imports)
 
     def looked_at(key: str, each: Part) -> Part:
         try:
-            kept, warnings = screened(OPERATIONS[0], each, app.settings.secrets)
+            kept, warnings = screened(reading, each, app.settings.secrets)
         except ValidationFailed as refused:
             wrong[key] = refused.message
             return each
@@ -132,6 +145,7 @@ def _screened(app: App, request: KeepRecordsRequest) -> Screened:
     return Screened(request.model_copy(update={"records": records, "relations": relations}), wrong, leaking)
 
 
+@writing(Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), EVENT)
 async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """Go on with an import that failed, was paused or was cancelled, after its `checkpoint`."""
 
@@ -144,6 +158,7 @@ async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceI
     return await _written(app, call, resume)
 
 
+@writing(Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), EVENT)
 async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """End an import; what it stored stays."""
 
@@ -156,12 +171,14 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
     return await _written(app, call, cancel)
 
 
+@entry(Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404)))
 def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
     """Return an import of the caller: counts, checkpoint, and what could not be kept."""
     found = app.ledger.source_imports.find(call.caller.organization_id, request.import_id)
     return import_view(_own(call, request, found))
 
 
+@entry(Route("GET", _PATH, tag="imports"), roles=WRITERS)
 def list_imports(app: App, call: Call, request: ListImportsRequest) -> ImportsView:
     """List the caller's imports, those with the latest news first."""
     caller, limit = call.caller, request.limit
@@ -201,24 +218,3 @@ def _own(call: Call, request: ImportRequest, found: SourceImport | None) -> Sour
             remediation="Ask them, or import the source yourself.",
         )
     return found
-
-
-_PATH = "/api/ingestion/imports"
-_ONE = _PATH + "/{import_id}"
-
-OPERATIONS = (
-    Operation(list_import_adapters, route=Route("GET", "/api/ingestion/import-adapters", tag="imports")),
-    Operation(list_imports, roles=WRITERS, route=Route("GET", _PATH, tag="imports")),
-    Operation(
-        source_import, route=Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404))
-    ),
-    writing(start_import, Route("POST", _PATH, status=201, tag="imports", errors=(400,)), EVENT),
-    writing(
-        keep_import_records,
-        Route("POST", _ONE + "/records", tag="imports", errors=(404, 409), body_limit=64 * 1024 * 1024),
-        *(EVENT, "raw_capture_changed", "entity_created"),
-        unscreened=frozenset({"relations"}),
-    ),
-    writing(resume_import, Route("POST", _ONE + "/resume", tag="imports", errors=(404, 409)), EVENT),
-    writing(cancel_import, Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), EVENT),
-)

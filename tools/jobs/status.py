@@ -1,5 +1,6 @@
 """Status and cancellation of jobs, and the job that rebuilds indexes."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from stores.indexer.options import NAMES
 from stores.jobs import Job, JobDraft, JobState
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Filters, Method, Operation, Request, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Filters, Method, Request, Result, Route, Verb, entry, mutation
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.people.account import MeRequest
 from tools.runtime.housekeeping import TIDYING, TIDYING_S, tidy
@@ -76,12 +77,14 @@ class JobsView(Result):
     has_more: bool
 
 
+@entry(Route("POST", "/api/jobs/status", tag="jobs"), roles=WRITERS)
 def job_status(app: App, call: Call, request: JobStatusRequest) -> JobStatusView:
     """Return the status of up to 64 jobs by id."""
     found = _visible(app, call, request.job_ids)
     return JobStatusView(jobs={each: _view(each, found.get(each)) for each in request.job_ids})
 
 
+@entry(Route("GET", "/api/jobs", tag="jobs"), roles=WRITERS)
 def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
     """List the jobs that the caller may see, newest first; ended ones are kept for 24 hours."""
     caller, limit = call.caller, request.limit
@@ -90,11 +93,19 @@ def list_jobs(app: App, call: Call, request: ListJobsRequest) -> JobsView:
     return JobsView(jobs=jobs, has_more=len(found) > limit)
 
 
+@entry(Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,)), roles=WRITERS)
 def get_job(app: App, call: Call, request: JobRequest) -> JobView:
     """Return the status of one job."""
     return _view(request.job_id, _present(app, call, request.job_id))
 
 
+def _ending(name: str, method: Method, path: str) -> Callable[[Verb], Verb]:
+    route = Route(method, path, tag="jobs", errors=(404,))
+    return entry(route, name=name, roles=WRITERS, scope="write", events=("job_cancelled",))
+
+
+@_ending("delete_job", "DELETE", "/api/jobs/{job_id}")
+@_ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel")
 def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
     """Cancel a job unless it has ended; its author, owners and admins may."""
     job = _present(app, call, request.job_id)
@@ -103,6 +114,7 @@ def cancel_job(app: App, call: Call, request: JobRequest) -> JobView:
     return _view(request.job_id, app.ledger.jobs.cancel(job.organization_id, job.id))
 
 
+@mutation(Route("POST", "/api/admin/reindex", status=202, tag="jobs"), roles=ADMINS)
 def reindex(app: App, call: Call, _request: MeRequest) -> JobView:
     """Rebuild the indexes of the organization from the ledger, one after the other; searches go on meanwhile."""
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
@@ -144,17 +156,4 @@ def _view(job_id: str, job: Job | None) -> JobView:
     return JobView.of(job, job_id=job.id, status=job.state, progress=progress, **times)
 
 
-def _ending(name: str, method: Method, path: str) -> Operation:
-    route = Route(method, path, tag="jobs", errors=(404,))
-    return Operation(cancel_job, name, roles=WRITERS, scope="write", route=route, events=("job_cancelled",))
-
-
-OPERATIONS = (
-    Operation(job_status, roles=WRITERS, route=Route("POST", "/api/jobs/status", tag="jobs")),
-    Operation(list_jobs, roles=WRITERS, route=Route("GET", "/api/jobs", tag="jobs")),
-    Operation(get_job, roles=WRITERS, route=Route("GET", "/api/jobs/{job_id}", tag="jobs", errors=(404,))),
-    _ending("cancel_job", "POST", "/api/jobs/{job_id}/cancel"),
-    _ending("delete_job", "DELETE", "/api/jobs/{job_id}"),
-    mutation(reindex, Route("POST", "/api/admin/reindex", status=202, tag="jobs"), roles=ADMINS),
-)
 FUNCTIONS = (JobFunction(REINDEX, rebuild, needs_server=True), JobFunction(TIDYING, keep_tidy, needs_server=True))

@@ -16,7 +16,7 @@ from tools.entities.entities import entities_made
 from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
 from tools.frame.json_values import texts_in
-from tools.frame.operation import Call, Filters, Nothing, Operation, Request, Result, Route, writing
+from tools.frame.operation import Call, Filters, Nothing, Request, Result, Route, entry, writing
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
@@ -69,6 +69,7 @@ class CaptureRequest(Request):
     capture_id: EntityId = Field(description="The raw memory's id.")
 
 
+@entry(Route("GET", "/api/entities/captures", tag="memory"))
 def list_captures(app: App, call: Call, request: ListCapturesRequest) -> CapturesView:
     """List the raw memories that the caller may read, diaries and candidates included, the latest first."""
     caller = call.caller
@@ -78,6 +79,10 @@ def list_captures(app: App, call: Call, request: ListCapturesRequest) -> Capture
     return CapturesView.of(request, captures=_views(app, caller, listed), total=total, has_more=has_more)
 
 
+_ROUTE = "/api/entities/captures/{capture_id}"
+
+
+@entry(Route("GET", _ROUTE, tag="memory", errors=(404,)))
 def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
     """Read one raw memory whole, with what became of it."""
     return _read(app, call.caller, request.capture_id)
@@ -89,6 +94,7 @@ class ReviewCaptureRequest(CaptureRequest):
     review_state: ReviewState = Field(description="The new state.")
 
 
+@writing(Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)), "raw_capture_changed")
 def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
     """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
     caller = call.caller
@@ -98,6 +104,7 @@ def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> Captu
     return view.model_copy(update={"mutation_receipt": capture_receipt(app, call, [request.capture_id])})
 
 
+@writing(Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)), "raw_capture_changed")
 def erase_capture(app: App, call: Call, request: CaptureRequest) -> Nothing:
     """Erase a raw memory for good: an entity made of it stays, an experience goes. Its author and admins may."""
     caller = call.caller
@@ -206,13 +213,3 @@ def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:
 def _items(candidate: JsonObject, key: str) -> list[JsonObject]:
     values = candidate.get(key)
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
-
-
-_ROUTE = "/api/entities/captures/{capture_id}"
-
-OPERATIONS = (
-    Operation(list_captures, route=Route("GET", "/api/entities/captures", tag="memory")),
-    Operation(get_capture, route=Route("GET", _ROUTE, tag="memory", errors=(404,))),
-    writing(review_capture, Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)), "raw_capture_changed"),
-    writing(erase_capture, Route("DELETE", _ROUTE, status=204, tag="memory", errors=(404, 409)), "raw_capture_changed"),
-)

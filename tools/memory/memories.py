@@ -20,7 +20,7 @@ from tools.entities.entities import entities_made
 from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import SYNCED, Call, Filters, Operation, Result, Route, writing
+from tools.frame.operation import SYNCED, Call, Filters, Result, Route, entry, writing
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -45,6 +45,7 @@ class StoreRawMemoryRequest(RawMemoryFields):
     sync: bool = Field(False, description="Wait until every healthy index shows the memory, at most 20 s.")
 
 
+@writing(Route("POST", "/api/memory/raw", tag="memory", query=SYNCED, errors=(400, 404, 409)), "raw_capture_changed")
 async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest) -> RawMemoryView:
     """Keep what was said, verbatim, with where it came from. It is durable when this answers."""
 
@@ -158,6 +159,7 @@ class Recalled(Result):
     pending_records: int = Field(0, description="Readable memories that are not in the indexes yet, up to 1,000.")
 
 
+@entry(Route("POST", "/api/memory/raw/recall", tag="memory", errors=(400,)))
 async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     """Find what was said, verbatim, by meaning and words, in one scope; without one, among the caller's own memories.
 
@@ -227,13 +229,3 @@ def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
     before = len(title) + 1 if title and title != text else 0
     start, end = (min(max(0, place - before), len(text)) for place in span)
     return {"start": start, "end": end, "text": text[start:end][:PASSAGE_CHARACTERS]}
-
-
-OPERATIONS = (
-    writing(
-        store_raw_memory,
-        Route("POST", "/api/memory/raw", tag="memory", query=SYNCED, errors=(400, 404, 409)),
-        "raw_capture_changed",
-    ),
-    Operation(recall, route=Route("POST", "/api/memory/raw/recall", tag="memory", errors=(400,))),
-)

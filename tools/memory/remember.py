@@ -131,6 +131,13 @@ class Kept:
         return self.is_new or bool(self.linked or self.found_by)
 
 
+@writing(
+    Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
+    "entity_created",
+    "entity_updated",
+    "raw_capture_changed",
+    tool=Tool("Remember", read_only=False, omit_result=frozenset({"success"})),
+)
 async def remember(app: App, call: Call, request: RememberRequest) -> Remembered:
     """Remember something: it is kept verbatim, and as a typed entity with its relations, in one write.
 
@@ -347,13 +354,3 @@ def _message(kept: Kept, others: Sequence[Similar]) -> str:
         for key in unread_dates(memory.metadata, kept_at=memory.created_at)
     )
     return said + (f"; {len(others)} similar record(s) exist" if others else "")
-
-
-OPERATIONS = (
-    writing(
-        remember,
-        Route("POST", "/api/memory/remember", status=201, tag="memory", errors=(400, 404, 409)),
-        *("entity_created", "entity_updated", "raw_capture_changed"),
-        tool=Tool("Remember", read_only=False, omit_result=frozenset({"success"})),
-    ),
-)

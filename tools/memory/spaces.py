@@ -153,6 +153,22 @@ def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
     return _view(space, [SpaceMemberView.of(each) for each in members])
 
 
+_PATH = "/api/memory/spaces"
+_ONE = _PATH + "/{space_id}"
+
+
+def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = False) -> Operation:
+    return Operation(
+        run,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        scope="write" if writes else "read",
+        mutates=writes,
+        route=Route(method, path, tag="memory", errors=errors),
+    )
+
+
+@_entry("GET", _PATH)
 def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpacesView:
     """List the memory spaces of the organization, without their members; of private ones, the caller's own."""
     require_whole(call.caller, "Managing memory spaces")
@@ -160,11 +176,13 @@ def list_memory_spaces(app: App, call: Call, _request: MeRequest) -> MemorySpace
     return MemorySpacesView(spaces=[_view(space) for space in found])
 
 
+@_entry("GET", _ONE, 404)
 def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> MemorySpaceView:
     """Return a memory space with its members."""
     return _with_members(app, present_space(app, call.caller, str(request.space_id)))
 
 
+@_entry("POST", _PATH, 400, 404, writes=True)
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
@@ -224,6 +242,7 @@ def _wrong_key(message: str, remediation: str, code: str | None = None) -> Inval
     return InvalidRequest(message, code=code, remediation=remediation, details={"field": "body.scope_key"})
 
 
+@_entry("PATCH", _ONE, 400, 404, writes=True)
 async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRequest) -> MemorySpaceView:
     """Change a memory space, or switch it off and on; a disabled one is closed to everybody with the next request."""
 
@@ -246,6 +265,7 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
     return changed
 
 
+@_entry("POST", _ONE + "/members", 400, 404, 409, writes=True)
 async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
     """Make somebody a member of a memory space, or change what a member may do there.
 
@@ -279,27 +299,3 @@ def _instant(said: datetime | None) -> datetime | None:
         return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
     except OverflowError as error:
         raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
-
-
-_PATH = "/api/memory/spaces"
-_ONE = _PATH + "/{space_id}"
-
-
-def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = False) -> Operation:
-    return Operation(
-        run,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write" if writes else "read",
-        mutates=writes,
-        route=Route(method, path, tag="memory", errors=errors),
-    )
-
-
-OPERATIONS = (
-    _entry(list_memory_spaces, "GET", _PATH),
-    _entry(create_memory_space, "POST", _PATH, 400, 404, writes=True),
-    _entry(get_memory_space, "GET", _ONE, 404),
-    _entry(update_memory_space, "PATCH", _ONE, 400, 404, writes=True),
-    _entry(put_memory_space_member, "POST", _ONE + "/members", 400, 404, 409, writes=True),
-)

@@ -13,7 +13,7 @@ from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.experience.projections import OPERATIONAL_NOTE
-from tools.frame.operation import Call, Operation, Route, Tool
+from tools.frame.operation import Call, Route, Tool, entry
 from tools.packs.context_models import (
     ContextPack,
     ContextRequest,
@@ -64,6 +64,26 @@ DOUBT = "Nothing here is about this; these are the nearest records."
 NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
 
 
+def _for_agents(pack: ContextPack) -> dict[str, Any]:
+    audited = [
+        item.model_dump(exclude={"content", "related", "quality"})
+        for section in pack.sections
+        for item in section.items
+        if "retrieval_signals" in item.metadata
+    ]
+    return {"markdown": pack.markdown.rstrip(), "audit": audited or None}
+
+
+@entry(
+    Route("POST", "/api/context/pack", tag="context", errors=frozenset({404})),
+    tool=Tool(
+        "Compile a context pack",
+        read_only=True,
+        omit=frozenset({"record_exposure", "evidence"}),
+        omit_values={"intent": frozenset({"review"})},
+        answer=_for_agents,
+    ),
+)
 async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
     """Compile what is known for a goal before you start: work under way, decisions, rules, pitfalls, prior work.
 
@@ -354,28 +374,3 @@ def _with_notes(found: SearchResponse, notes: SearchResponse) -> SearchResponse:
     counts = {name: getattr(found, name) + getattr(notes, name) for name in ("total", "graph_count")}
     has_more = found.limit < counts["total"]
     return found.model_copy(update=counts | {"results": merged, "has_more": has_more})
-
-
-def _for_agents(pack: ContextPack) -> dict[str, Any]:
-    audited = [
-        item.model_dump(exclude={"content", "related", "quality"})
-        for section in pack.sections
-        for item in section.items
-        if "retrieval_signals" in item.metadata
-    ]
-    return {"markdown": pack.markdown.rstrip(), "audit": audited or None}
-
-
-OPERATIONS = (
-    Operation(
-        context,
-        route=Route("POST", "/api/context/pack", tag="context", errors=frozenset({404})),
-        tool=Tool(
-            "Compile a context pack",
-            read_only=True,
-            omit=frozenset({"record_exposure", "evidence"}),
-            omit_values={"intent": frozenset({"review"})},
-            answer=_for_agents,
-        ),
-    ),
-)

@@ -15,7 +15,7 @@ from stores.records import JsonObject
 from stores.spaces import MemorySpace
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Result, Route
+from tools.frame.operation import Call, Result, Route, entry
 from tools.memory.spaces import INSUFFICIENT, MemorySpaceRequest, PrincipalId, present_space
 
 MORE_SPACES = 25
@@ -52,6 +52,11 @@ class AccessPreview(Result):
     metadata: JsonObject
 
 
+@entry(
+    Route("POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=(400, 404)),
+    roles=ADMINS,
+    role_refusal=INSUFFICIENT,
+)
 def preview_memory_space_access(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> AccessPreview:
     """Tell which raw memories of some spaces a user or agent would read as a member of them. Nothing changes."""
     caller = call.caller
@@ -120,13 +125,3 @@ def _hidden(app: App, caller: Principal, spaces: Sequence[MemorySpace]) -> int:
     keys = frozenset(key for each in spaces for key in counted_keys(each)) - caller.memories
     query = CaptureQuery(keys, frozenset(), limit=0)
     return app.ledger.memories.list_captures(caller.organization_id, query)[1] if keys else 0
-
-
-OPERATIONS = (
-    Operation(
-        preview_memory_space_access,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        route=Route("POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=(400, 404)),
-    ),
-)

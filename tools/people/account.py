@@ -16,7 +16,7 @@ from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, Val
 from stores.records import JsonObject, Role, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
+from tools.frame.operation import Call, Request, Result, Route, entry, mutation, public
 from tools.runtime.announcements import announce_member
 from tools.runtime.threads import in_thread, in_turn
 
@@ -122,6 +122,7 @@ def require_local_auth(app: App) -> None:
         )
 
 
+@public("/api/auth/local/signup", 400, 403, 409, 429, status=201, cookies="set")
 async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     """Create an account with a personal organization, and sign in."""
     require_local_auth(app)
@@ -131,6 +132,7 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     return signed_in_view(await _enter(app, call, request, find))
 
 
+@public("/api/auth/local/login", 400, 401, 403, 409, 429, cookies="set")
 async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
@@ -155,6 +157,7 @@ async def _enter(app: App, call: Call, request: LogInRequest, find: Callable[[],
     return signed
 
 
+@public("/api/auth/refresh", 401, 429, cookies="set", rate="30/minute")
 async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     """Exchange a refresh token for a new pair; each works once."""
     if request.refresh_token is None:
@@ -167,6 +170,7 @@ async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     return TokensView.of(signed)
 
 
+@entry(Route("GET", "/api/auth/me", tag="account"))
 async def me(app: App, call: Call, _request: MeRequest) -> MeView:
     """Say who the caller is, in which organization and with which role."""
     return _me(call, call.caller.user)
@@ -238,26 +242,31 @@ def _edit(app: App, call: Call, request: UpdateMeRequest) -> User:
     return app.ledger.people.edit_user(call.caller.user_id, lambda user: replace(user, **given))
 
 
+@mutation(Route("PATCH", "/api/auth/me", tag="account", errors=(400,)))
 def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
     """Change the caller's name or picture."""
     return _me(call, _edit(app, call, request))
 
 
+@entry(Route("GET", "/api/users/me/profile", tag="account"))
 async def get_profile(_app: App, call: Call, _request: MeRequest) -> ProfileView:
     """Return how the caller describes itself."""
     return ProfileView.of(call.caller.user)
 
 
+@mutation(Route("PATCH", "/api/users/me/profile", tag="account", errors=(400,)))
 def update_profile(app: App, call: Call, request: UpdateProfileRequest) -> ProfileView:
     """Change how the caller describes itself."""
     return ProfileView.of(_edit(app, call, request))
 
 
+@entry(Route("GET", "/api/users/me/preferences", tag="account"))
 def get_preferences(app: App, call: Call, _request: MeRequest) -> PreferencesView:
     """Return the caller's preferences."""
     return PreferencesView(preferences=app.ledger.people.preferences(call.caller.user_id))
 
 
+@mutation(Route("PATCH", "/api/users/me/preferences", tag="account", body_limit=4 * PREFERENCES_LIMIT, errors=(413,)))
 def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) -> PreferencesView:
     """Set some of the caller's preferences; the others stay."""
     require_session(call.caller)
@@ -270,6 +279,7 @@ def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) 
     return PreferencesView(preferences=app.ledger.people.edit_preferences(call.caller.user_id, request.preferences))
 
 
+@mutation(Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,)))
 def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
     """Delete the caller's account, and the organizations in which nobody else is; what it wrote in others stays there.
 
@@ -281,20 +291,3 @@ def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
     app.ledger.people.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
     call.then(app.events.renew_user, user_id)
     return DeletionView(message="The account is deleted; all its sessions have ended.")
-
-
-OPERATIONS = (
-    public(sign_up, "/api/auth/local/signup", 400, 403, 409, 429, status=201, cookies="set"),
-    public(log_in, "/api/auth/local/login", 400, 401, 403, 409, 429, cookies="set"),
-    public(refresh, "/api/auth/refresh", 401, 429, cookies="set", rate="30/minute"),
-    Operation(me, route=Route("GET", "/api/auth/me", tag="account")),
-    mutation(update_me, Route("PATCH", "/api/auth/me", tag="account", errors=(400,))),
-    Operation(get_profile, route=Route("GET", "/api/users/me/profile", tag="account")),
-    mutation(update_profile, Route("PATCH", "/api/users/me/profile", tag="account", errors=(400,))),
-    Operation(get_preferences, route=Route("GET", "/api/users/me/preferences", tag="account")),
-    mutation(
-        update_preferences,
-        Route("PATCH", "/api/users/me/preferences", tag="account", body_limit=4 * PREFERENCES_LIMIT, errors=(413,)),
-    ),
-    mutation(delete_me, Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,))),
-)

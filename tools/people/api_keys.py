@@ -22,7 +22,7 @@ from stores.ledger import AuditDraft, Grant
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, mutation
+from tools.frame.operation import Call, DoneView, Request, Result, Route, entry, mutation
 from tools.people.account import Identifier, MeRequest
 from tools.records.entity_models import EntityId
 
@@ -105,6 +105,7 @@ class RevokedKeyView(Result):
     id: str
 
 
+@mutation(Route("POST", "/api/auth/api-keys", tag="account", errors=(400,)), roles=ADMINS, secret=True)
 def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
     """Make an API key that acts as the caller in this organization. It is shown once and cannot be read again."""
     require_session(call.caller)
@@ -133,6 +134,7 @@ def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyReques
         )
 
 
+@entry(Route("GET", "/api/auth/api-keys", tag="account"))
 def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
     """List the caller's API keys in this organization, valid or not, the newest first."""
     require_session(call.caller)
@@ -140,6 +142,7 @@ def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
     return KeysView(keys=[KeptKeyView.of(key) for key in found])
 
 
+@mutation(Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=(404,)))
 def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
     """End an API key at once: one's own, or as an admin anybody's in this organization."""
     caller = call.caller
@@ -182,6 +185,7 @@ class GrantsView(Result):
     grants: list[GrantView]
 
 
+@entry(Route("GET", "/api/users/me/grants", tag="account"))
 def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
     """List the programs that may use Engrain in the caller's name over MCP, the newest first."""
     require_session(call.caller)
@@ -197,6 +201,7 @@ def _view(app: App, grant: Grant, organization_name: str) -> GrantView:
     )
 
 
+@mutation(Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=(404,)))
 def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
     """Disconnect a program at once: its tokens hold no more, and it has to ask again."""
     require_session(call.caller)
@@ -235,14 +240,3 @@ def _owner(app: App) -> Principal:
     # Nobody knows this password: the way in is the key.
     app.accounts.create(ADDRESS, secrets.token_urlsafe(32), name)
     return app.accounts.local_principal()
-
-
-OPERATIONS = (
-    mutation(
-        create_api_key, Route("POST", "/api/auth/api-keys", tag="account", errors=(400,)), roles=ADMINS, secret=True
-    ),
-    Operation(list_api_keys, route=Route("GET", "/api/auth/api-keys", tag="account")),
-    mutation(revoke_api_key, Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=(404,))),
-    Operation(list_grants, route=Route("GET", "/api/users/me/grants", tag="account")),
-    mutation(revoke_grant, Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=(404,))),
-)

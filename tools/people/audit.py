@@ -19,7 +19,7 @@ from stores.parquet import parquet
 from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.dates import FORMS, WITH_FORMS, optional_moment
-from tools.frame.operation import Call, Download, Operation, Request, Result, Route
+from tools.frame.operation import Call, Download, Request, Result, Route, entry
 from tools.people.account import Identifier, MeRequest
 from tools.runtime.health import stats
 from tools.runtime.version import VERSION
@@ -89,6 +89,7 @@ class AuditView(Result):
     end_time: datetime = Field(description="Send it with the next page, so that what happens meanwhile shifts nothing.")
 
 
+@entry(Route("GET", "/api/admin/audit", tag="organizations"), roles=ADMINS)
 def read_audit(app: App, call: Call, request: AuditRequest) -> AuditView:
     """List who did what in the organization, newest first; admins may.
 
@@ -159,6 +160,7 @@ class ExportAuditRequest(AuditRequest, extra="forbid"):
     format: Literal["csv", "parquet"] = Field("csv", description="Form of the file.")
 
 
+@entry(Route("GET", "/api/admin/audit/export", tag="organizations"), roles=ADMINS)
 def export_audit(app: App, call: Call, request: ExportAuditRequest) -> Download:
     """Export the audit log, newest first, with the hash by which each entry is chained to the one before."""
     entries = app.ledger.audit.entries(audit_query(app, call, request))
@@ -215,11 +217,13 @@ class OrganizationHealth(Result):
     indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
 
 
+@entry(Route("GET", "/api/admin/stats", tag="organizations"))
 def admin_stats(app: App, call: Call, _request: MeRequest) -> Stats:
     """Count the records and the relations of the organization that the caller may read, by type and by name."""
     return Stats.model_validate(stats(app, call.caller.organization_id, call.caller.visible))
 
 
+@entry(Route("GET", "/api/admin/health", tag="organizations"))
 def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealth:
     """Say whether the organization is served with all its indexes, and since when the server runs."""
     organization = call.caller.organization_id
@@ -242,11 +246,3 @@ def admin_health(app: App, call: Call, _request: MeRequest) -> OrganizationHealt
         errors=[f"{name}: missing or incomplete at this moment." for name in missing],
         indexes=states,
     )
-
-
-OPERATIONS = (
-    Operation(read_audit, roles=ADMINS, route=Route("GET", "/api/admin/audit", tag="organizations")),
-    Operation(export_audit, roles=ADMINS, route=Route("GET", "/api/admin/audit/export", tag="organizations")),
-    Operation(admin_stats, route=Route("GET", "/api/admin/stats", tag="organizations")),
-    Operation(admin_health, route=Route("GET", "/api/admin/health", tag="organizations")),
-)

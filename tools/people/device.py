@@ -13,7 +13,7 @@ from stores.ledger import DeviceRefusal
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Operation, Request, Result, Route, mutation, public
+from tools.frame.operation import Call, Request, Result, Route, entry, mutation, public
 from tools.people.account import Identifier, OrganizationView, SignedInView, signed_in_view
 from tools.people.organizations import Slug, membership
 
@@ -88,6 +88,10 @@ class DecidedDeviceView(Result):
     organization: OrganizationView | None
 
 
+_FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
+
+
+@public("/api/auth/device", 409, 429, rate="10/minute", **_FORM)
 def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDeviceView:
     """Begin to sign in a program without a browser: it shows the user code, and asks with the device code.
 
@@ -112,6 +116,7 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
     )
 
 
+@public("/api/auth/device/token", 400, 429, rate="60/minute", **_FORM)
 def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
     """Ask whether the program was let in; once it was, the answer signs it in.
 
@@ -142,12 +147,14 @@ _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
 }
 
 
+@entry(Route("GET", _VERIFY, tag="account", rate="30/minute", errors=(404, 429)))
 def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
     user_code, found = waiting_login(app.accounts, call.caller, request.user_code)
     return WaitingDeviceView.of(found, user_code=user_code, started_at=found.expires_at - LIFETIME, **found.details)
 
 
+@mutation(Route("POST", _VERIFY, tag="account", body_limit=_BODY_LIMIT, rate="10/minute", errors=(404, 429)))
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
     user_code, waiting = waiting_login(app.accounts, call.caller, request.user_code)
@@ -161,16 +168,3 @@ def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> Decided
         client_name=str(waiting.details["client_name"]),
         organization=OrganizationView.of(organization) if request.approve else None,
     )
-
-
-_FORM: dict[str, Any] = {"body_limit": _BODY_LIMIT, "takes_form": True}
-
-OPERATIONS = (
-    public(start_device, "/api/auth/device", 409, 429, rate="10/minute", **_FORM),
-    public(device_token, "/api/auth/device/token", 400, 429, rate="60/minute", **_FORM),
-    Operation(describe_device, route=Route("GET", _VERIFY, tag="account", rate="30/minute", errors=(404, 429))),
-    mutation(
-        decide_device,
-        Route("POST", _VERIFY, tag="account", body_limit=_BODY_LIMIT, rate="10/minute", errors=(404, 429)),
-    ),
-)

@@ -19,7 +19,7 @@ from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Inval
 from stores.ledger import CODEHOST
 from stores.records import Role
 from tools.app import App
-from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run
+from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Redirect, Request, Route, Verb, entry
 from tools.people.account import Identifier
 from tools.runtime.announcements import MemberChange, announce_member, renew_account
 from tools.runtime.threads import in_thread
@@ -52,6 +52,12 @@ class CallbackRequest(Request):
     error: ErrorWord | None = Field(None, description="Why the provider did not sign anybody in.")
 
 
+def _entry(path: str, *errors: int, rate: str | None = RATE) -> Callable[[Verb], Verb]:
+    route = Route("GET", f"/api/auth/{path}", status=302, tag="account", rate=rate, errors=(400, *errors, 502))
+    return entry(route, roles=None)
+
+
+@_entry("codehost", 404)
 async def codehost_login(app: App, call: Call, request: CodehostRequest) -> Redirect:
     """Begin to sign in by the code host: the browser goes there."""
     codehost = _codehost(app)
@@ -60,6 +66,7 @@ async def codehost_login(app: App, call: Call, request: CodehostRequest) -> Redi
     return await _leave(app, call, codehost, attempt)
 
 
+@_entry("codehost/callback", 401, 403, 404, 409, rate=None)
 async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> Redirect:
     """End the sign-in by the code host: the account is found, linked by its verified address, or made."""
     codehost = _codehost(app)
@@ -145,6 +152,7 @@ class OidcCallbackRequest(CallbackRequest):
     iss: Issuer | None = Field(None, description="The provider's issuer (RFC 9207).")
 
 
+@_entry("oidc/{provider}/login")
 async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
     """Begin to sign in by an OpenID Connect provider: the browser goes there."""
     client = _client(app, request.provider)
@@ -154,6 +162,7 @@ async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
     return await _leave(app, call, client, attempt)
 
 
+@_entry("oidc/{provider}/refresh", 401, 403)
 async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
     """Replace the session by a fresh one without a word to the person, if the provider still knows the browser.
 
@@ -171,6 +180,7 @@ async def oidc_refresh(app: App, call: Call, request: OidcRequest) -> Redirect:
     return await _leave(app, call, client, replace(attempt, session_id=session_id, user_id=call.caller.user_id))
 
 
+@_entry("oidc/{provider}/callback", 401, 403, 409, rate=None)
 async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> Redirect:
     """End the sign-in by an OpenID Connect provider: the account gets the role that the provider claims.
 
@@ -260,17 +270,3 @@ def _attempt(app: App, call: Call, client: OidcClient, request: OidcRequest) -> 
     base = (app.settings.oidc and app.settings.oidc.redirect_uri_base) or call.server()
     callback_url = f"{base.rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
     return Attempt(_name(client), wanted if request.redirect else other, callback_url)
-
-
-def _entry(run: Run, path: str, *errors: int, rate: str | None = RATE) -> Operation:
-    route = Route("GET", f"/api/auth/{path}", status=302, tag="account", rate=rate, errors=(400, *errors, 502))
-    return Operation(run, roles=None, route=route)
-
-
-OPERATIONS = (
-    _entry(codehost_login, "codehost", 404),
-    _entry(codehost_callback, "codehost/callback", 401, 403, 404, 409, rate=None),
-    _entry(oidc_login, "oidc/{provider}/login"),
-    _entry(oidc_refresh, "oidc/{provider}/refresh", 401, 403),
-    _entry(oidc_callback, "oidc/{provider}/callback", 401, 403, 409, rate=None),
-)

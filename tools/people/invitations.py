@@ -11,7 +11,7 @@ from auth.rights import require_may_give, require_session
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Operation, Request, Result, Route, move, mutation
+from tools.frame.operation import Call, DoneView, Request, Result, Route, entry, move, mutation
 from tools.people.account import Email, Identifier, TokensView
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.runtime.announcements import announce_member
@@ -90,6 +90,10 @@ def accept_url(app: App, token: str) -> str:
     return f"{base.rstrip('/')}/api/invitations/{token}/accept"
 
 
+_PATH = "/api/orgs/{org_slug}/invitations"
+
+
+@mutation(Route("POST", _PATH, tag="organizations", errors=(404, 409)), secret=True)
 def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
     """Offer a membership to an e-mail address, and mail it there; an earlier offer to it ends.
 
@@ -136,6 +140,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80].replace("://", ": //")
 
 
+@entry(Route("GET", _PATH, tag="organizations", errors=(404,)))
 def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
     """List the invitations of an organization that nobody has accepted yet, the newest first; admins may."""
     organization, role = membership(app, call.caller, request.org_slug)
@@ -145,6 +150,7 @@ def list_invitations(app: App, call: Call, request: OrganizationRequest) -> Invi
     )
 
 
+@mutation(Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,)))
 def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
     """Withdraw an invitation that nobody has accepted yet; admins may, and owners alone that of an owner."""
     organization, role = membership(app, call.caller, request.org_slug)
@@ -155,6 +161,15 @@ def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneV
     return DoneView()
 
 
+def _accepted_view(signed: SignedIn) -> AcceptedView:
+    return AcceptedView.of(signed, organization_id=signed.identity.organization.id)
+
+
+@move(
+    Route("POST", "/api/invitations/{token}/accept", errors=(400, 404, 409)),
+    _accepted_view,
+    events=("permission_changed",),
+)
 def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
     """Become a member of the organization that invited the caller's address, and move the session to it."""
     session_id = require_session(call.caller)
@@ -166,22 +181,3 @@ def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedV
     call.then(announce_member, app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     call.then(app.events.renew_user, call.caller.user_id)
     return _accepted_view(signed)
-
-
-def _accepted_view(signed: SignedIn) -> AcceptedView:
-    return AcceptedView.of(signed, organization_id=signed.identity.organization.id)
-
-
-_PATH = "/api/orgs/{org_slug}/invitations"
-
-OPERATIONS = (
-    mutation(invite, Route("POST", _PATH, tag="organizations", errors=(404, 409)), secret=True),
-    Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=(404,))),
-    mutation(revoke_invitation, Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,))),
-    move(
-        accept_invitation,
-        Route("POST", "/api/invitations/{token}/accept", errors=(400, 404, 409)),
-        _accepted_view,
-        events=("permission_changed",),
-    ),
-)

@@ -13,7 +13,7 @@ from stores.ledger import ProjectPermit
 from stores.records import Access, Identity, JsonObject, ProjectRole, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, mutation
+from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, entry, mutation
 from tools.people.account import Identifier, UserBrief
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live
@@ -108,17 +108,33 @@ class ProjectMembersView(Result):
     can_manage: bool
 
 
+_ORGANIZATION = "/api/orgs/{org_slug}/members"
+_PROJECT = "/api/projects/{project_id}/members"
+
+
+def _route(method: Method, path: str, *errors: int) -> Route:
+    tag = "projects" if path.startswith(_PROJECT) else "organizations"
+    return Route(method, path, tag=tag, errors=errors)
+
+
+@entry(_route("GET", _ORGANIZATION, 404))
 def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersView:
     """List the members of one of the caller's organizations, the oldest membership first."""
     organization, _ = membership(app, call.caller, request.org_slug)
     return MembersView(members=[MemberView.of(member) for member in app.ledger.people.members(organization.id)])
 
 
+def _write(run: Run, route: Route) -> Operation:
+    return mutation(run, route, events=("permission_changed",))
+
+
+@_write(_route("POST", _ORGANIZATION, 404, 409))
 def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
     """Make a user a member of an organization; admins may, and owners alone make another owner."""
     return _give_role(app, call, request, "org_member_added")
 
 
+@_write(_route("PATCH", _ORGANIZATION + "/{user_id}", 404, 409))
 def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
     """Change a member's role; owners alone touch the role of an owner, and the last owner stays one."""
     return _give_role(app, call, request, "org_role_changed")
@@ -145,6 +161,7 @@ def _give_role(
     return MemberView.of(member)
 
 
+@_write(_route("DELETE", _ORGANIZATION + "/{user_id}", 404, 409))
 def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
     """End a membership: everybody may leave, admins remove others, owners alone an owner. The last owner stays.
 
@@ -171,6 +188,7 @@ def _project_permit(call: Call, request: ProjectRequest) -> ProjectPermit:
     return ProjectPermit(call.caller.user_id, check)
 
 
+@entry(_route("GET", _PROJECT, 404))
 def list_project_members(app: App, call: Call, request: ProjectRequest) -> ProjectMembersView:
     """List who has a role of its own in a project: its owner, then the members in the order of joining.
 
@@ -181,11 +199,13 @@ def list_project_members(app: App, call: Call, request: ProjectRequest) -> Proje
     return ProjectMembersView(members=members, can_manage=may_manage_project(call.caller, request.project_id))
 
 
+@_write(_route("POST", _PROJECT, 400, 404, 409))
 def add_project_member(app: App, call: Call, request: AddProjectMemberRequest) -> ProjectMemberView:
     """Give a member of the organization a role in a project; its maintainers and owners may."""
     return _give_project_role(app, call, request, "project_member.add")
 
 
+@_write(_route("PATCH", _PROJECT + "/{user_id}", 400, 404))
 def change_project_member(app: App, call: Call, request: ChangeProjectMemberRequest) -> ProjectMemberView:
     """Change a member's role in a project; its maintainers and owners may. Its creator stays its owner."""
     return _give_project_role(app, call, request, "project_member.role_change")
@@ -208,6 +228,7 @@ def _give_project_role(
     return ProjectMemberView.of(given)
 
 
+@_write(_route("DELETE", _PROJECT + "/{user_id}", 400, 404))
 def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -> DoneView:
     """Take a member's role in a project away; its maintainers and owners may. Its creator stays its owner."""
     require_project_manager(call.caller, request.project_id)
@@ -221,28 +242,3 @@ def remove_project_member(app: App, call: Call, request: ProjectMemberRequest) -
 def _announce(app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole) -> None:
     news = ProjectNews(request.user_id, request.project_id, change, role)
     call.then(announce_project_news, app, call.caller.organization_id, [news])
-
-
-_ORGANIZATION = "/api/orgs/{org_slug}/members"
-_PROJECT = "/api/projects/{project_id}/members"
-
-
-def _write(run: Run, route: Route) -> Operation:
-    return mutation(run, route, events=("permission_changed",))
-
-
-def _route(method: Method, path: str, *errors: int) -> Route:
-    tag = "projects" if path.startswith(_PROJECT) else "organizations"
-    return Route(method, path, tag=tag, errors=errors)
-
-
-OPERATIONS = (
-    Operation(list_members, route=_route("GET", _ORGANIZATION, 404)),
-    _write(add_member, _route("POST", _ORGANIZATION, 404, 409)),
-    _write(change_member, _route("PATCH", _ORGANIZATION + "/{user_id}", 404, 409)),
-    _write(remove_member, _route("DELETE", _ORGANIZATION + "/{user_id}", 404, 409)),
-    Operation(list_project_members, route=_route("GET", _PROJECT, 404)),
-    _write(add_project_member, _route("POST", _PROJECT, 400, 404, 409)),
-    _write(change_project_member, _route("PATCH", _PROJECT + "/{user_id}", 400, 404)),
-    _write(remove_project_member, _route("DELETE", _PROJECT + "/{user_id}", 400, 404)),
-)

@@ -15,7 +15,7 @@ from stores.ledger import PERSONAL_SLUG, Permit
 from stores.records import Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Nothing, Operation, Request, Result, Route, move, mutation
+from tools.frame.operation import Call, Nothing, Request, Result, Route, entry, move, mutation
 from tools.people.account import MeRequest, OrganizationView, TokensView
 
 Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
@@ -124,6 +124,7 @@ def _membership_view(organization: Organization, role: Role) -> MembershipView:
     return MembershipView(organization=DescribedOrganizationView.of(organization), role=role)
 
 
+@entry(Route("GET", "/api/orgs", tag="organizations"))
 def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
     """List the caller's organizations, the personal one first."""
     require_session(call.caller)
@@ -131,6 +132,7 @@ def list_organizations(app: App, call: Call, _request: MeRequest) -> Organizatio
     return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
+@move(Route("POST", "/api/orgs", status=201, errors=(404, 409)), switched_view)
 def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
     """Make an organization of which the caller is the owner, and move the session to it."""
     session_id = require_session(call.caller)
@@ -185,11 +187,13 @@ def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
         )
 
 
+@entry(Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=(404,)))
 def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
     """Return one of the caller's organizations and the caller's role in it."""
     return _membership_view(*membership(app, call.caller, request.org_slug))
 
 
+@mutation(Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=(400, 404, 409)))
 def update_organization(app: App, call: Call, request: UpdateOrganizationRequest) -> MembershipView:
     """Give an organization another name, another slug, or both."""
     organization, role = membership(app, call.caller, request.org_slug)
@@ -209,6 +213,7 @@ def update_organization(app: App, call: Call, request: UpdateOrganizationRequest
     return _membership_view(edited, role)
 
 
+@mutation(Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=(404, 409)))
 def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:
     """Delete an organization with everything in it, at once for everybody; sessions in it end.
 
@@ -223,6 +228,7 @@ def delete_organization(app: App, call: Call, request: OrganizationRequest) -> N
     return Nothing()
 
 
+@move(Route("POST", "/api/orgs/{org_slug}/switch", errors=(404, 409)), switched_view)
 def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
     """Move the session to another of the caller's organizations; the tokens before hold no more."""
     organization, _ = membership(app, call.caller, request.org_slug)
@@ -230,15 +236,3 @@ def switch_organization(app: App, call: Call, request: OrganizationRequest) -> S
     audit = audit_entry(call, "session.switch", organization.id, session_id)
     call.then(app.events.renew_user, call.caller.user_id)
     return switched_view(app.accounts.switch(session_id, organization.id, audit, call.origin))
-
-
-OPERATIONS = (
-    Operation(list_organizations, route=Route("GET", "/api/orgs", tag="organizations")),
-    move(create_organization, Route("POST", "/api/orgs", status=201, errors=(404, 409)), switched_view),
-    Operation(get_organization, route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=(404,))),
-    mutation(update_organization, Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=(400, 404, 409))),
-    mutation(
-        delete_organization, Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=(404, 409))
-    ),
-    move(switch_organization, Route("POST", "/api/orgs/{org_slug}/switch", errors=(404, 409)), switched_view),
-)

@@ -17,7 +17,7 @@ from stores.ledger import CODEHOST
 from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Nothing, Operation, Request, Result, Route, mutation, public
+from tools.frame.operation import Call, DoneView, Nothing, Request, Result, Route, entry, mutation, public
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.people.account import Email, Identifier, MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.announcements import renew_account
@@ -86,6 +86,7 @@ class ProvidersView(Result):
     providers: list[ProviderView]
 
 
+@public("/api/auth/logout", status=204, cookies="clear", rate=None)
 def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
     for user_id in end_sessions(app.accounts, call.principal, request.refresh_token, call.origin):
@@ -93,6 +94,10 @@ def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     return Nothing()
 
 
+_PASSWORD = "/api/users/me/password"  # noqa: S105 - a path
+
+
+@mutation(Route("POST", _PASSWORD, status=204, tag="account", cookies="clear", rate="5/minute", errors=(400, 429)))
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
     """Change the caller's password, and log out everywhere, here too: all sessions, and what MCP clients were granted.
 
@@ -110,6 +115,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
     return Nothing()
 
 
+@entry(Route("GET", "/api/users/me/sessions", tag="account"))
 def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
     """List the caller's sign-ins that hold, the newest first."""
     current = require_session(call.caller)
@@ -117,6 +123,7 @@ def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
     return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
 
 
+@mutation(Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=(404,)))
 def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
     """End one of the caller's sign-ins at once."""
     require_session(call.caller)
@@ -126,6 +133,7 @@ def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
     return DoneView()
 
 
+@entry(Route("GET", "/api/auth/providers", tag="account"), roles=None)
 async def providers(app: App, _call: Call, _request: ProvidersRequest) -> ProvidersView:
     """Say by what one can sign in here."""
     base = ((app.settings.oidc and app.settings.oidc.redirect_uri_base) or app.settings.base_url or "").rstrip("/")
@@ -191,6 +199,7 @@ def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
     return {"mail": app.mailer.deliver(Letter(user.email, "Reset your Engrain password", text))}
 
 
+@public("/api/users/password/reset", 403, 429, status=202)
 async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetView:
     """Mail a token that resets the password; the answer never tells whether the account exists."""
     require_local_auth(app)
@@ -199,6 +208,7 @@ async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetVi
     return ResetView(message=ANSWER)
 
 
+@public("/api/users/password/reset/confirm", 400, 403, 429, status=204)
 async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> Nothing:
     """Set a new password by a mailed token; everything that was signed in to the account ends.
 
@@ -226,18 +236,4 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
     return Nothing()
 
 
-_PASSWORD = "/api/users/me/password"  # noqa: S105 - a path
-
-OPERATIONS = (
-    public(log_out, "/api/auth/logout", status=204, cookies="clear", rate=None),
-    mutation(
-        change_password,
-        Route("POST", _PASSWORD, status=204, tag="account", cookies="clear", rate="5/minute", errors=(400, 429)),
-    ),
-    Operation(list_sessions, route=Route("GET", "/api/users/me/sessions", tag="account")),
-    mutation(end_session, Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=(404,))),
-    Operation(providers, roles=None, route=Route("GET", "/api/auth/providers", tag="account")),
-    public(ask_for_reset, "/api/users/password/reset", 403, 429, status=202),
-    public(confirm_reset, "/api/users/password/reset/confirm", 400, 403, 429, status=204),
-)
 FUNCTIONS = (JobFunction(MAIL_RESET, mail_reset, attempts=8, needs_server=True),)

@@ -17,7 +17,19 @@ from stores.ledger import Permit
 from stores.records import JsonObject, ProjectRole, Role, Team
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Method, Nothing, Operation, Request, Result, Route, Run, mutation
+from tools.frame.operation import (
+    Call,
+    DoneView,
+    Method,
+    Nothing,
+    Operation,
+    Request,
+    Result,
+    Route,
+    Run,
+    entry,
+    mutation,
+)
 from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
@@ -131,6 +143,15 @@ def _view(caller: Principal, team: Team) -> TeamView:
     return TeamView.of(team, is_member=team_key(team.id) in caller.visible)
 
 
+_PATH = "/api/teams"
+_ONE = _PATH + "/{team_id}"
+
+
+def _route(method: Method, path: str, *errors: int, status: int = 200) -> Route:
+    return Route(method, path, status=status, tag="teams", errors=errors)
+
+
+@entry(_route("GET", _PATH))
 def list_teams(app: App, call: Call, _request: MeRequest) -> TeamsView:
     """List the teams of the organization, the oldest first; everybody in the organization may."""
     require_whole(call.caller, "Reading teams")
@@ -138,11 +159,17 @@ def list_teams(app: App, call: Call, _request: MeRequest) -> TeamsView:
     return TeamsView(teams=[_view(call.caller, team) for team in found])
 
 
+@entry(_route("GET", _ONE, 404))
 def get_team(app: App, call: Call, request: TeamRequest) -> TeamView:
     """Return one team of the organization; everybody in the organization may."""
     return _view(call.caller, present_team(app, call.caller, request.team_id))
 
 
+def _write(run: Run, route: Route, *events: str) -> Operation:
+    return mutation(run, route, roles=ADMINS, events=events)
+
+
+@_write(_route("POST", _PATH, 409, status=201))
 def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamView:
     """Make a team without members; admins may."""
     require_session(call.caller)
@@ -158,6 +185,7 @@ def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamView:
     return _view(call.caller, store_under(request.slug, slug_of(name, "team"), store))
 
 
+@_write(_route("PATCH", _ONE, 400, 404, 409))
 def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
     """Change a team's name, slug or description; admins may."""
     require_session(call.caller)
@@ -173,6 +201,10 @@ def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
     return _view(call.caller, edited)
 
 
+_NEWS = "permission_changed"
+
+
+@_write(_route("DELETE", _ONE, 404, status=204), _NEWS)
 def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     """Delete a team; the roles in projects that its members had through it end at once. Admins may.
 
@@ -182,6 +214,7 @@ def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     return Nothing()
 
 
+@entry(_route("GET", _ONE + "/members", 404))
 def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembersView:
     """List who is in a team, in the order of joining; everybody in the organization may."""
     present_team(app, call.caller, request.team_id)
@@ -189,6 +222,7 @@ def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembers
     return TeamMembersView(members=[TeamMemberView.of(member, org_role=member.role) for member in found])
 
 
+@_write(_route("POST", _ONE + "/members", 400, 404, 409), _NEWS)
 def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
     """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
     _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
@@ -199,12 +233,14 @@ def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMem
     return TeamMemberView.of(member, org_role=member.role)
 
 
+@_write(_route("DELETE", _ONE + "/members/{user_id}", 404), _NEWS)
 def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
     """Take a user out of a team; what the team gave it ends at once. Admins may."""
     _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
     return DoneView()
 
 
+@entry(_route("GET", _ONE + "/projects", 404))
 def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjectsView:
     """List the projects in which a team gives its members a role, as far as the caller may read them."""
     present_team(app, call.caller, request.team_id)
@@ -213,6 +249,7 @@ def list_team_projects(app: App, call: Call, request: TeamRequest) -> TeamProjec
     return TeamProjectsView(projects=[TeamProjectView(project_id=each, role=found[each]) for each in readable])
 
 
+@_write(_route("POST", _ONE + "/projects", 404), _NEWS)
 def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> TeamProjectView:
     """Give everybody in a team a role in a project, in place of the one that the team gave before. Admins may."""
     put = app.ledger.teams.put_project
@@ -220,6 +257,7 @@ def give_team_project(app: App, call: Call, request: GiveTeamProjectRequest) -> 
     return TeamProjectView(project_id=request.project_id, role=request.role)
 
 
+@_write(_route("DELETE", _ONE + "/projects/{project_id}", 404), _NEWS)
 def remove_team_project(app: App, call: Call, request: TeamProjectRequest) -> DoneView:
     """Take a team's role in a project away from everybody in it, at once. Admins may."""
     _change(app, call, request, "team_project.remove", app.ledger.teams.remove_project, request.project_id)
@@ -251,32 +289,3 @@ def _change(app: App, call: Call, request: TeamRequest, action: str, write: Call
     lost = [each for each in before.items() if each[0] not in after]
     news += [ProjectNews(*whose, "project_member_removed", role) for whose, role in lost]
     call.then(announce_project_news, app, call.caller.organization_id, news)
-
-
-_PATH = "/api/teams"
-_ONE = _PATH + "/{team_id}"
-
-
-def _route(method: Method, path: str, *errors: int, status: int = 200) -> Route:
-    return Route(method, path, status=status, tag="teams", errors=errors)
-
-
-def _write(run: Run, route: Route, *events: str) -> Operation:
-    return mutation(run, route, roles=ADMINS, events=events)
-
-
-_NEWS = "permission_changed"
-
-OPERATIONS = (
-    Operation(list_teams, route=_route("GET", _PATH)),
-    _write(create_team, _route("POST", _PATH, 409, status=201)),
-    Operation(get_team, route=_route("GET", _ONE, 404)),
-    _write(update_team, _route("PATCH", _ONE, 400, 404, 409)),
-    _write(delete_team, _route("DELETE", _ONE, 404, status=204), _NEWS),
-    Operation(list_team_members, route=_route("GET", _ONE + "/members", 404)),
-    _write(add_team_member, _route("POST", _ONE + "/members", 400, 404, 409), _NEWS),
-    _write(remove_team_member, _route("DELETE", _ONE + "/members/{user_id}", 404), _NEWS),
-    Operation(list_team_projects, route=_route("GET", _ONE + "/projects", 404)),
-    _write(give_team_project, _route("POST", _ONE + "/projects", 404), _NEWS),
-    _write(remove_team_project, _route("DELETE", _ONE + "/projects/{project_id}", 404), _NEWS),
-)

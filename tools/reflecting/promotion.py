@@ -16,7 +16,7 @@ from tools.app import App
 from tools.entities.entities import entities_made
 from tools.frame.audit_entries import memory_entry
 from tools.frame.json_values import without_none
-from tools.frame.operation import WRITERS, Call, Operation, Route, mutation
+from tools.frame.operation import WRITERS, Call, Route, entry, mutation
 from tools.memory.captures import settle
 from tools.records.entity_models import EntityFields, MutationReceipt
 from tools.records.linking import Link, record, related, require_linkable
@@ -99,6 +99,14 @@ Answer = TypeVar("Answer")
 AGAIN = 2
 
 
+def _route(path: str, *errors: int) -> Route:
+    return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
+
+
+EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
+
+
+@mutation(_route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
@@ -107,6 +115,7 @@ def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotio
     return write_promotion(app, call, judge(app, call.caller, request), PROMOTE)
 
 
+@entry(_route("promote/preview", 400, 404), roles=WRITERS)
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
     """Say what a promotion would do, where its record would be readable, and what speaks against it.
 
@@ -118,6 +127,7 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
     return preview_of(considered)
 
 
+@mutation(_route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
     return again(lambda: apply(app, call, request, judge(app, call.caller, request)))
@@ -352,16 +362,3 @@ def _links(tx: Transaction, caller: Principal, considered: Considered, entity: E
     ]
     reached = {link.target_id for link in links}
     return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))
-
-
-def _route(path: str, *errors: int) -> Route:
-    return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
-
-
-EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
-
-OPERATIONS = (
-    mutation(promote_candidate, _route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS),
-    Operation(preview_promotion, roles=WRITERS, route=_route("promote/preview", 400, 404)),
-    mutation(review_candidate, _route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS),
-)

@@ -71,6 +71,11 @@ class Drainage(Result):
     metadata: JsonObject
 
 
+@mutation(
+    Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
+    roles=WRITERS,
+    events=EVENTS,
+)
 def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
 
@@ -159,13 +164,3 @@ def _unreviewed(request: DrainRequest, candidate: Candidate, error: EngrainError
         exception_reasons=[],
         error=None if error is None else error.message,
     )
-
-
-OPERATIONS = (
-    mutation(
-        drain_candidates,
-        Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
-        roles=WRITERS,
-        events=EVENTS,
-    ),
-)

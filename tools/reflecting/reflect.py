@@ -95,6 +95,22 @@ Extraction = tuple[Sequence[Finding], JsonObject]
 """Findings with a description of their extraction: `method` is `rules` or `model`."""
 
 
+@mutation(
+    Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
+    roles=WRITERS,
+    tool=Tool(
+        "Reflect on session notes",
+        read_only=False,
+        # The markdown says the rest.
+        answer=lambda pack: {
+            "markdown": pack.markdown.rstrip(),
+            "source_id": pack.source_id,
+            "readable_by": pack.readable_by,
+            "usage_hint": pack.usage_hint,
+        },
+    ),
+    events=("entity_pending", "entity_created", "raw_capture_changed"),
+)
 async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPack:
     """Find what is worth keeping in the notes of a session: decisions, tasks, plans, ideas, claims, procedures.
 
@@ -163,24 +179,3 @@ def _compared(
     statements = [Statement(as_said(each.title, each.content), each.kind, request.project) for each in findings]
     compared = compare(app, call.caller, statements, place.key)
     return Reflection(request, place, linked, app.clock(), extractor, findings, compared)
-
-
-OPERATIONS = (
-    mutation(
-        reflect,
-        Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
-        roles=WRITERS,
-        tool=Tool(
-            "Reflect on session notes",
-            read_only=False,
-            # The markdown says the rest.
-            answer=lambda pack: {
-                "markdown": pack.markdown.rstrip(),
-                "source_id": pack.source_id,
-                "readable_by": pack.readable_by,
-                "usage_hint": pack.usage_hint,
-            },
-        ),
-        events=("entity_pending", "entity_created", "raw_capture_changed"),
-    ),
-)

@@ -14,7 +14,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import visible_id
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Result, Route, Tool, entry
 from tools.records.containment import without_hidden
 from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.records.entity_types import EntityType
@@ -112,6 +112,26 @@ class Explored(Result):
     )
 
 
+def _for_agents(page: Explored) -> dict[str, Any]:
+    shown = [{**entity.model_dump(), "status": entity.metadata.get("status")} for entity in page.entities]
+    return {"entities": shown, "total": page.actual_total, "has_more": page.has_more, "capped": page.capped or None}
+
+
+AGENT_OMITS = frozenset({
+    "epic", "no_epic", "complexity", "feature", "priority", "tags", "include_archived", "offset", "project_ids",
+})  # fmt: skip
+
+
+@entry(
+    Route("POST", "/api/search/explore", tag="search", errors=(400, 404, 503)),
+    tool=Tool(
+        "Explore the graph",
+        read_only=True,
+        omit=AGENT_OMITS,
+        omit_result=frozenset({"metadata", "description"}),
+        answer=_for_agents,
+    ),
+)
 def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
     """List entities by filters, or walk the graph from one entity: related, traverse, dependencies.
 
@@ -282,27 +302,3 @@ def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None
 
 def other_relations(step: Reached) -> list[OtherRelation]:
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
-
-
-def _for_agents(page: Explored) -> dict[str, Any]:
-    shown = [{**entity.model_dump(), "status": entity.metadata.get("status")} for entity in page.entities]
-    return {"entities": shown, "total": page.actual_total, "has_more": page.has_more, "capped": page.capped or None}
-
-
-AGENT_OMITS = frozenset({
-    "epic", "no_epic", "complexity", "feature", "priority", "tags", "include_archived", "offset", "project_ids",
-})  # fmt: skip
-
-OPERATIONS = (
-    Operation(
-        explore,
-        route=Route("POST", "/api/search/explore", tag="search", errors=(400, 404, 503)),
-        tool=Tool(
-            "Explore the graph",
-            read_only=True,
-            omit=AGENT_OMITS,
-            omit_result=frozenset({"metadata", "description"}),
-            answer=_for_agents,
-        ),
-    ),
-)

@@ -13,7 +13,7 @@ from stores.ledger import SUPERSEDES, RecordStatus
 from stores.records import Entity
 from tools.app import App
 from tools.entities.entities import with_entities
-from tools.frame.operation import Call, Operation, Request, Result, Tool
+from tools.frame.operation import Call, Request, Result, Tool, entry
 from tools.records.entity_models import EntityId
 from tools.records.entity_types import EntityType
 from tools.relations.explore import OtherRelation, other_relations, tells_of_supersession, walked
@@ -70,6 +70,7 @@ class Expanded(Result):
     total: int
 
 
+@entry(tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"total"})))
 def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
     """Show the graph neighbours of entities, with relationship and direction."""
     caller = call.caller
@@ -125,8 +126,3 @@ def _neighborhood(
         if (entity := entities.get(step.id)) is not None and may_read(call.caller, entity.visibility)
     ]
     return Neighborhood(entity_id=seed.id, name=seed.name, neighbors=neighbors, capped=walk.capped)
-
-
-OPERATIONS = (
-    Operation(expand_neighbors, tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"total"}))),
-)

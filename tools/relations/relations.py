@@ -17,7 +17,7 @@ from tools.app import App
 from tools.entities.entities import visible_id, with_entities
 from tools.frame.dates import WITH_FORMS, optional_moment
 from tools.frame.json_values import StoredJson, without_none
-from tools.frame.operation import SYNCED, Call, Filters, Operation, Request, Result, Route, Tool, writing
+from tools.frame.operation import SYNCED, Call, Filters, Request, Result, Route, Tool, entry, writing
 from tools.records.containment import refuse_stated
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.records.entity_types import RELATIONSHIP_TYPES, RelationshipType
@@ -113,6 +113,13 @@ class AddRelationRequest(RelationFields):
     sync: bool = Field(True, description=SYNC)
 
 
+REFUSALS = frozenset({400, 404, 409})
+
+
+@writing(
+    Route("POST", "/api/relations", status=201, query=SYNCED, tag="relations", errors=REFUSALS),
+    tool=Tool("Record a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
+)
 def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationWritten:
     """Record that one entity is related to another: a fact, with the time since when it is true.
 
@@ -151,6 +158,7 @@ class BulkRecorded(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
+@writing(Route("POST", "/api/relations/bulk", status=201, query=SYNCED, tag="relations", errors=REFUSALS))
 def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
     """Record up to 1000 facts in one transaction: all of them or none."""
     recorded, _ = _write(app, call, request.relations, sync=request.sync)
@@ -185,6 +193,10 @@ class RelationPage(Result):
     has_more: bool
 
 
+@entry(
+    Route("GET", "/api/relations", tag="relations", errors=(404,)),
+    tool=Tool("List facts", read_only=True, toolset="facts"),
+)
 def list_relations(app: App, call: Call, request: ListRelationsRequest) -> RelationPage:
     """List the facts about one entity, with their ids, times and provenance; the latest first."""
     query = RelationQuery(
@@ -267,6 +279,10 @@ class EndRelationRequest(Request):
     sync: bool = Field(True, description=SYNC)
 
 
+@writing(
+    Route("POST", "/api/relations/{relation_id}/invalidate", query=SYNCED, tag="relations", errors=REFUSALS),
+    tool=Tool("End a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
+)
 def end_relation(app: App, call: Call, request: EndRelationRequest) -> RelationWritten:
     """End a fact: it is kept, with its end, for questions about the past.
 
@@ -328,27 +344,3 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
 
 def _receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
     return receipt_for(app, call, [f"relation:{each.id}" for each in relations])
-
-
-REFUSALS = frozenset({400, 404, 409})
-
-OPERATIONS = (
-    writing(
-        add_relation,
-        Route("POST", "/api/relations", status=201, query=SYNCED, tag="relations", errors=REFUSALS),
-        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
-    ),
-    writing(
-        bulk_relations, Route("POST", "/api/relations/bulk", status=201, query=SYNCED, tag="relations", errors=REFUSALS)
-    ),
-    Operation(
-        list_relations,
-        route=Route("GET", "/api/relations", tag="relations", errors=(404,)),
-        tool=Tool("List facts", read_only=True, toolset="facts"),
-    ),
-    writing(
-        end_relation,
-        Route("POST", "/api/relations/{relation_id}/invalidate", query=SYNCED, tag="relations", errors=REFUSALS),
-        tool=Tool("End a fact", read_only=False, idempotent=True, omit=SYNCED, toolset="facts"),
-    ),
-)

@@ -10,7 +10,7 @@ from stores.ledger import HistoryQuery, NamedRelation
 from tools.app import App
 from tools.entities.entities import visible_id
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Filters, Operation, Result, Route, Tool
+from tools.frame.operation import Call, Filters, Result, Route, Tool, entry
 from tools.records.entity_models import EntityId
 from tools.relations.relations import FactView, fact_view
 
@@ -64,6 +64,10 @@ class TemporalAnswer(Result):
     has_more: bool
 
 
+@entry(
+    Route("POST", "/api/search/temporal", tag="search", errors=(404,)),
+    tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"mode", "created_at"})),
+)
 def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
     """Ask what was related to what at a moment, how that changed over time, and which facts were called off.
 
@@ -130,12 +134,3 @@ def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str 
     way_on = ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
     more = f"; there are more: {way_on}" if has_more else ""
     return f"{said}{about}{when}{more}."
-
-
-OPERATIONS = (
-    Operation(
-        temporal,
-        route=Route("POST", "/api/search/temporal", tag="search", errors=(404,)),
-        tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"mode", "created_at"})),
-    ),
-)

@@ -8,7 +8,7 @@ from pydantic import Field
 from auth.policy import require_whole
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.operation import OWNERS, Call, Filters, Operation, Result, Route, Tool
+from tools.frame.operation import OWNERS, Call, Filters, Result, Route, Tool, entry
 from tools.runtime.log_ring import Level
 
 
@@ -44,19 +44,13 @@ class Logs(Result):
     result: list[LogEntry]
 
 
+@entry(
+    Route("GET", "/api/logs", tag="organizations"),
+    roles=OWNERS,
+    tool=Tool("Read logs", read_only=True, toolset="admin", answer=dict),
+)
 async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
     """Show what the server logged about this organization's requests, newest first. Owners only."""
     require_whole(call.caller, "The log")
     wanted = (entry for entry in app.logs.of(call.caller.organization_id) if request.wants(entry))
     return Logs(result=[LogEntry.model_validate(entry) for entry in islice(wanted, request.limit)])
-
-
-OPERATION = Operation(
-    logs,
-    roles=OWNERS,
-    route=Route("GET", "/api/logs", tag="organizations"),
-    tool=Tool("Read logs", read_only=True, toolset="admin", answer=dict),
-)
-"""Also the right to listen to the stream of entries."""
-
-OPERATIONS = (OPERATION,)

@@ -138,6 +138,10 @@ class CiteResult(Result):
     unknown_ids: list[str] = Field(description="There is no such record for the caller.")
 
 
+@mutation(
+    Route("POST", "/api/memory/cite", tag="search"),
+    tool=Tool("Cite records", read_only=False, idempotent=True, toolset="admin"),
+)
 def cite(app: App, call: Call, request: CiteRequest) -> CiteResult:
     """Say which records were of use; records that many cite rank slightly higher for those who may see them.
 
@@ -183,12 +187,3 @@ def announce(app: App, call: Call, found: Cited, surface: CitedSurface, session_
     if found.counted and app.exposures.on:
         records = tuple(Shown(record_id, visibility) for record_id, visibility in found.counted.items())
         app.exposures.put(_exposure_of(app, call, "citation", surface, session_key, records))
-
-
-OPERATIONS = (
-    mutation(
-        cite,
-        Route("POST", "/api/memory/cite", tag="search"),
-        tool=Tool("Cite records", read_only=False, idempotent=True, toolset="admin"),
-    ),
-)

@@ -18,7 +18,7 @@ from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, R
 from tools.app import App
 from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
-from tools.frame.operation import Call, Filters, Operation, Route, Tool
+from tools.frame.operation import Call, Filters, Route, Tool, entry
 from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels, split_list
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
@@ -87,6 +87,22 @@ class SearchRequest(Filters):
     record_exposure: bool = Field(True, description="Whether to record what was returned.")
 
 
+REST_ONLY = frozenset({
+    "reference_time", "as_of", "include_raw_memory", "participants", "labels",
+    "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
+})  # fmt: skip
+
+
+@entry(
+    Route("POST", "/api/search", tag="search", errors=frozenset({400})),
+    tool=Tool(
+        "Search the memory",
+        read_only=True,
+        omit=REST_ONLY,
+        defaults={"min_score": AGENTS_SCORE, "content_max_chars": 400},
+        answer=for_agents,
+    ),
+)
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
 
@@ -350,22 +366,3 @@ ECHOED = {
     "thread_id", "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
-REST_ONLY = frozenset({
-    "reference_time", "as_of", "include_raw_memory", "participants", "labels",
-    "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
-})  # fmt: skip
-
-
-OPERATIONS = (
-    Operation(
-        search,
-        route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
-        tool=Tool(
-            "Search the memory",
-            read_only=True,
-            omit=REST_ONLY,
-            defaults={"min_score": AGENTS_SCORE, "content_max_chars": 400},
-            answer=for_agents,
-        ),
-    ),
-)

@@ -17,7 +17,7 @@ from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
-from tools.frame.operation import READERS, WRITERS, Call, Operation, Route, Tool, mutation
+from tools.frame.operation import READERS, WRITERS, Call, Route, Tool, entry, mutation
 from tools.memory.memories import memory_draft
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.receipts import capture_receipt
@@ -49,16 +49,64 @@ CITED_LIMIT = 500
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
+def _planned(run: SynthesisRun) -> dict[str, Any]:
+    sections = [
+        {
+            "name": section.title,
+            "sources": [{"id": each.id, "type": each.type, "name": each.name} for each in pack.sources],
+            **{name: getattr(pack, name) or None for name in ("hidden_count", "correction_count", "redaction_count")},
+        }
+        for section, pack in zip(run.outline.sections, run.source_packs, strict=True)
+    ]
+    return {"run_id": run.run_id, "name": run.outline.title, "sections": sections, "gaps": run.verification.gaps}
+
+
+ERRORS = frozenset({400})
+
+
+@entry(
+    Route("POST", "/api/synthesis/plan", tag="synthesis", errors=ERRORS),
+    roles=READERS,
+    scope="write",
+    tool=Tool("Plan a document", read_only=True, toolset="synthesis", answer=_planned),
+)
 async def synthesis_plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Plan a document: its sections, the records that each would rest on, and what is missing."""
     return (await _whole(app, call, request, is_drafted=False))[0]
 
 
+def _verified(run: SynthesisRun) -> dict[str, Any]:
+    checked = run.verification
+    sections = [{"name": each.title, "sources": len(each.source_ids)} for each in run.outline.sections]
+    return {"run_id": run.run_id, "status": checked.status, "sections": sections, "gaps": checked.gaps}
+
+
+@entry(
+    roles=READERS,
+    scope="write",
+    tool=Tool("Verify a document's plan", read_only=True, toolset="synthesis", answer=_verified),
+)
 async def synthesis_verify(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Check, before it is drafted, whether each section of a document would rest on sources; name each gap."""
     return (await _whole(app, call, request, is_drafted=True))[0]
 
 
+def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
+    artifact = draft.artifact
+    kept = {name: getattr(artifact, f"remembered_{name}") for name in ("memory_id", "scope")}
+    return {
+        "markdown": artifact.markdown.rstrip(),
+        "artifact_id": artifact.artifact_id,
+        "verification": artifact.verification.status,
+        **({"kept": kept} if artifact.remembered_memory_id else {}),
+    }
+
+
+@mutation(
+    Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
+    tool=Tool("Draft a document", read_only=False, idempotent=True, answer=_drafted),
+    events=("raw_capture_changed",),
+)
 async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> SynthesisDraft:
     """Write a document from what is known: each line quotes records and cites them; gaps are named.
 
@@ -84,6 +132,7 @@ async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> Synthe
     return SynthesisDraft(**dict(run), artifact=artifact.model_copy(update=remembered), mutation_receipt=receipt)
 
 
+@entry(Route("GET", "/api/synthesis/handbook", tag="synthesis"), roles=READERS, scope="write")
 async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> SynthesisDraft:
     """Write the handbook of a project: orientation, decisions in force, current work, gotchas, what there is to read.
 
@@ -269,60 +318,3 @@ def _memory_fields(
         provenance={"derived_from": derived_from, "goal": request.goal},
         capture_surface=SURFACE,
     )
-
-
-def _planned(run: SynthesisRun) -> dict[str, Any]:
-    sections = [
-        {
-            "name": section.title,
-            "sources": [{"id": each.id, "type": each.type, "name": each.name} for each in pack.sources],
-            **{name: getattr(pack, name) or None for name in ("hidden_count", "correction_count", "redaction_count")},
-        }
-        for section, pack in zip(run.outline.sections, run.source_packs, strict=True)
-    ]
-    return {"run_id": run.run_id, "name": run.outline.title, "sections": sections, "gaps": run.verification.gaps}
-
-
-def _verified(run: SynthesisRun) -> dict[str, Any]:
-    checked = run.verification
-    sections = [{"name": each.title, "sources": len(each.source_ids)} for each in run.outline.sections]
-    return {"run_id": run.run_id, "status": checked.status, "sections": sections, "gaps": checked.gaps}
-
-
-def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
-    artifact = draft.artifact
-    kept = {name: getattr(artifact, f"remembered_{name}") for name in ("memory_id", "scope")}
-    return {
-        "markdown": artifact.markdown.rstrip(),
-        "artifact_id": artifact.artifact_id,
-        "verification": artifact.verification.status,
-        **({"kept": kept} if artifact.remembered_memory_id else {}),
-    }
-
-
-ERRORS = frozenset({400})
-
-OPERATIONS = (
-    Operation(
-        synthesis_plan,
-        roles=READERS,
-        scope="write",
-        route=Route("POST", "/api/synthesis/plan", tag="synthesis", errors=ERRORS),
-        tool=Tool("Plan a document", read_only=True, toolset="synthesis", answer=_planned),
-    ),
-    Operation(
-        synthesis_verify,
-        roles=READERS,
-        scope="write",
-        tool=Tool("Verify a document's plan", read_only=True, toolset="synthesis", answer=_verified),
-    ),
-    mutation(
-        synthesis_draft,
-        Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
-        tool=Tool("Draft a document", read_only=False, idempotent=True, answer=_drafted),
-        events=("raw_capture_changed",),
-    ),
-    Operation(
-        synthesis_handbook, roles=READERS, scope="write", route=Route("GET", "/api/synthesis/handbook", tag="synthesis")
-    ),
-)

@@ -95,6 +95,15 @@ class Managed(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
+@writing(
+    None,
+    "entity_updated",
+    "note_pending",
+    "note_created",
+    "entity_pending",
+    "entity_created",
+    tool=Tool("Work on tasks and epics", read_only=False, omit_result=frozenset({"timestamp"})),
+)
 async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     """Work on a task or epic: start, block, unblock, hand in for review, complete, archive, change, add a note, plan.
 
@@ -151,13 +160,3 @@ def _unknown(app: App, request: ManageRequest) -> Managed:
 
 def _misused(field: str, message: str, expected: str) -> ValidationFailed:
     return ValidationFailed(message, details={"field": f"arguments.{field}", "expected": expected})
-
-
-OPERATIONS = (
-    writing(
-        manage,
-        None,
-        *("entity_updated", "note_pending", "note_created", "entity_pending", "entity_created"),
-        tool=Tool("Work on tasks and epics", read_only=False, omit_result=frozenset({"timestamp"})),
-    ),
-)

@@ -11,7 +11,7 @@ from stores.clock import new_id
 from stores.ledger import ABOUT
 from stores.records import Entity, EntityDraft, JsonObject
 from tools.app import App
-from tools.frame.operation import Call, Operation, Request, Result, Route, writing
+from tools.frame.operation import Call, Request, Result, Route, entry, writing
 from tools.records.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.records.receipts import receipt
 from tools.work.work_changes import Said, present, store_beside
@@ -43,6 +43,13 @@ class NoteView(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
+@writing(
+    Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404, 409)),
+    "note_pending",
+    "note_created",
+    "entity_pending",
+    "entity_created",
+)
 def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
     """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
     caller = call.caller
@@ -81,6 +88,7 @@ class NotesView(Result):
     count: int = Field(description="How many notes are in this answer.")
 
 
+@entry(Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,)))
 def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
     """Read the notes that were written on a task, the newest first."""
     caller = call.caller
@@ -90,13 +98,3 @@ def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
         caller.organization_id, task.id, visibility=caller.visible, limit=request.limit
     )
     return NotesView(notes=[note_view(note, task.id) for note in notes], count=len(notes))
-
-
-OPERATIONS = (
-    writing(
-        add_note,
-        Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404, 409)),
-        *("note_pending", "note_created", "entity_pending", "entity_created"),
-    ),
-    Operation(list_notes, route=Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,))),
-)

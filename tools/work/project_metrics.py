@@ -7,7 +7,7 @@ from pydantic import Field
 
 from auth.policy import NoProject, may_read
 from tools.app import App
-from tools.frame.operation import Call, Operation, Request, Result, Route
+from tools.frame.operation import Call, Request, Result, Route, entry
 from tools.records.entity_models import EntityId
 
 TREND_DAYS = 30
@@ -81,6 +81,7 @@ class ProjectMetricsView(Result):
     metrics: ProjectMetrics
 
 
+@entry(Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=(404,)))
 def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> ProjectMetricsView:
     """Count the tasks of a project by status, priority and assignee, and completions on each of the last 30 days.
 
@@ -115,8 +116,3 @@ def project_metrics(app: App, call: Call, request: ProjectMetricsRequest) -> Pro
         velocity_trend=[TrendPoint(date=day, value=completed[day]) for day in days],
     )
     return ProjectMetricsView(metrics=metrics)
-
-
-OPERATIONS = (
-    Operation(project_metrics, route=Route("GET", "/api/metrics/projects/{project_id}", tag="projects", errors=(404,))),
-)

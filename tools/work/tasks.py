@@ -70,6 +70,7 @@ class CreateTaskRequest(Request):
     depends_on: Ids | None = Field(None, description="Ids of tasks that come first.")
 
 
+@writing(Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS), "entity_pending", "entity_created")
 def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskDone:
     """Create a task in a project. It is durable when this answers."""
     given: JsonObject = {name: getattr(request, name) for name in ("project_id", *IN_METADATA)}
@@ -112,6 +113,10 @@ class UpdateTaskRequest(OnTask):
     sync: bool = Field(False, description="Wait until every healthy index shows the change, at most 20 s.")
 
 
+@writing(
+    Route("PATCH", "/api/tasks/{task_id}", tag="tasks", query=SYNCED, headers=IF_MATCH, errors=REFUSALS),
+    "entity_updated",
+)
 def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
@@ -141,6 +146,7 @@ class StartTaskRequest(OnTask):
     assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
 
 
+@move("task", "start")
 def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
     """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
     assignee = request.assignee or call.caller.user.name.strip() or call.caller.user.email
@@ -155,6 +161,7 @@ class BlockTaskRequest(OnTask):
     reason: Reason = Field(description="What is in the way.")
 
 
+@move("task", "block")
 def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
     """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
     with changing(app, call, request, "block_task") as work:
@@ -166,6 +173,7 @@ class UnblockTaskRequest(OnTask):
     """A task that can go on."""
 
 
+@move("task", "unblock")
 def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
     """Say that a task can go on: it is `doing` again."""
     with changing(app, call, request, "unblock_task") as work:
@@ -182,6 +190,7 @@ class SubmitReviewRequest(OnTask):
     commit_shas: Commits | None = Field(None, description="Commits that belong to it, beside those known already.")
 
 
+@move("task", "review")
 def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
     """Hand a task's work over for review."""
     with changing(app, call, request, "submit_review") as work:
@@ -202,6 +211,7 @@ class CompleteTaskRequest(OnTask):
     )
 
 
+@move("task", "complete", "entity_pending", "entity_created")
 def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
     """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
     learnings, session_key = nonblank(request.learnings), session_of(app, call)
@@ -222,6 +232,7 @@ class ArchiveTaskRequest(OnTask):
     reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
+@move("task", "archive")
 def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
     """Put a task away for good: lists hide it, and it moves to no other status any more."""
     with changing(app, call, request, "archive_task") as work:
@@ -242,6 +253,7 @@ class UpdateEpicRequest(OnEpic):
     tags: Labels | None = Field(None, description="New labels.")
 
 
+@writing(Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS), "entity_updated")
 def update_epic(app: App, call: Call, request: UpdateEpicRequest) -> EpicDone:
     """Change the given fields of an epic. Its status holds until one of its tasks moves."""
     with changing(app, call, request, "update_epic") as work:
@@ -253,6 +265,7 @@ class StartEpicRequest(OnEpic):
     """An epic to start."""
 
 
+@move("epic", "start")
 def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
     """Begin an epic: it is in progress. The start of one of its tasks does that, too."""
     with changing(app, call, request, "start_epic") as work:
@@ -268,6 +281,7 @@ class CompleteEpicRequest(OnEpic):
     )
 
 
+@move("epic", "complete", "entity_pending", "entity_created")
 def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
     """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
     learnings = nonblank(request.learnings)
@@ -283,6 +297,7 @@ class ArchiveEpicRequest(OnEpic):
     reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
+@move("epic", "archive")
 def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:
     """Put an epic away for good; for maintainers. Its tasks stay as they are."""
     with changing(app, call, request, "archive_epic", MAINTAINER) as work:
@@ -313,27 +328,3 @@ def active_task(app: App, caller: Principal, project_id: str | None) -> Entity |
     chosen = own or (doing if project_id is not None else [])
     chosen = sorted(chosen, key=lambda task: task.id)
     return max(chosen, key=lambda task: str(task.metadata.get("started_at") or ""), default=None)
-
-
-OPERATIONS = (
-    writing(create_task, Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS), "entity_pending", "entity_created"),
-    writing(
-        update_task,
-        Route("PATCH", "/api/tasks/{task_id}", tag="tasks", query=SYNCED, headers=IF_MATCH, errors=REFUSALS),
-        "entity_updated",
-    ),
-    move("task", "start", start_task),
-    move("task", "block", block_task),
-    move("task", "unblock", unblock_task),
-    move("task", "review", submit_review),
-    move("task", "complete", complete_task, "entity_pending", "entity_created"),
-    move("task", "archive", archive_task),
-    writing(
-        update_epic,
-        Route("PATCH", "/api/epics/{epic_id}", tag="epics", headers=IF_MATCH, errors=REFUSALS),
-        "entity_updated",
-    ),
-    move("epic", "start", start_epic),
-    move("epic", "complete", complete_epic, "entity_pending", "entity_created"),
-    move("epic", "archive", archive_epic),
-)

@@ -1,6 +1,6 @@
 """Changes of tasks and epics: one transaction each, with its checks and side effects."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,7 +16,7 @@ from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.entities.change import UpdateEntityRequest, revise
 from tools.frame.json_values import without_none
-from tools.frame.operation import IF_MATCH, Call, Operation, Request, Result, Route, Run, writing
+from tools.frame.operation import IF_MATCH, Call, Request, Result, Route, Verb, writing
 from tools.records.containment import contain
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
 from tools.records.receipts import receipt
@@ -226,7 +226,7 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
     )
 
 
-def move(kind: Kind, verb: str, run: Run, *more_events: str) -> Operation:
-    """Make the entry of a move of a task or epic: POST /api/tasks/{task_id}/start."""
+def move(kind: Kind, verb: str, *more_events: str) -> Callable[[Verb], Verb]:
+    """Enter a move of a task or epic: POST /api/tasks/{task_id}/start."""
     route = Route("POST", f"/api/{kind}s/{{{kind}_id}}/{verb}", tag=f"{kind}s", headers=IF_MATCH, errors=REFUSALS)
-    return writing(run, route, "entity_updated", *more_events)
+    return writing(route, "entity_updated", *more_events)

@@ -17,8 +17,8 @@ from stores.clock import utc_now
 from tests.rest_bridge.harness import Person, serving, settings_at, sign_up
 from tools.app import App, open_app
 from tools.catalogue import OPERATIONS
+from tools.frame.operation import ENTRIES
 from tools.people.device import GRANT_TYPE
-from tools.people.device import OPERATIONS as DEVICE_OPERATIONS
 from tools.runtime.log_ring import LogRing
 
 
@@ -141,7 +141,8 @@ def test_too_many_programs_behind_one_address_wait_for_their_turn(
     with ExitStack() as stack:
         opening = open_app(settings, logs=LogRing(), clock=world.time.utc)
         app = stack.enter_context(world.portal.wrap_async_context_manager(opening))
-        port = stack.enter_context(world.portal.wrap_async_context_manager(serving(app, DEVICE_OPERATIONS)))
+        served = serving(app, ENTRIES["tools.people.device"])
+        port = stack.enter_context(world.portal.wrap_async_context_manager(served))
         server = world.server(f"http://127.0.0.1:{port}")
         started = start(server, "engrain")
         # On a busy machine so many requests take long enough for the limit to let more of them pass.
