@@ -1,7 +1,7 @@
 """Memory spaces: scopes of raw memory with members, which admins can disable."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Literal
@@ -17,7 +17,7 @@ from stores.records import JsonObject, Role
 from stores.spaces import MemberDraft, MemorySpace, SpaceMember
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, Method, Operation, Request, Result, Route, Run
+from tools.frame.operation import Call, Method, Request, Result, Route, Verb, entry, mutation
 from tools.people.account import MeRequest
 from tools.people.organizations import permit
 from tools.people.teams import present_team
@@ -157,15 +157,9 @@ _PATH = "/api/memory/spaces"
 _ONE = _PATH + "/{space_id}"
 
 
-def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = False) -> Operation:
-    return Operation(
-        run,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write" if writes else "read",
-        mutates=writes,
-        route=Route(method, path, tag="memory", errors=errors),
-    )
+def _entry(method: Method, path: str, *errors: int, writes: bool = False) -> Callable[[Verb], Verb]:
+    route = Route(method, path, tag="memory", errors=errors)
+    return (mutation if writes else entry)(route, roles=ADMINS, role_refusal=INSUFFICIENT)
 
 
 @_entry("GET", _PATH)

@@ -1,5 +1,6 @@
 """Members of organizations and projects: the roles that they get, change and lose."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, Self
@@ -13,7 +14,7 @@ from stores.ledger import ProjectPermit
 from stores.records import Access, Identity, JsonObject, ProjectRole, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import Call, DoneView, Method, Operation, Request, Result, Route, Run, entry, mutation
+from tools.frame.operation import Call, DoneView, Method, Request, Result, Route, Verb, entry, mutation
 from tools.people.account import Identifier, UserBrief
 from tools.people.organizations import OrganizationRequest, membership, permit_to_give
 from tools.records.projects import require_live
@@ -124,8 +125,8 @@ def list_members(app: App, call: Call, request: OrganizationRequest) -> MembersV
     return MembersView(members=[MemberView.of(member) for member in app.ledger.people.members(organization.id)])
 
 
-def _write(run: Run, route: Route) -> Operation:
-    return mutation(run, route, events=("permission_changed",))
+def _write(route: Route) -> Callable[[Verb], Verb]:
+    return mutation(route, events=("permission_changed",))
 
 
 @_write(_route("POST", _ORGANIZATION, 404, 409))

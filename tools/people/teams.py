@@ -17,19 +17,7 @@ from stores.ledger import Permit
 from stores.records import JsonObject, ProjectRole, Role, Team
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
-from tools.frame.operation import (
-    Call,
-    DoneView,
-    Method,
-    Nothing,
-    Operation,
-    Request,
-    Result,
-    Route,
-    Run,
-    entry,
-    mutation,
-)
+from tools.frame.operation import Call, DoneView, Method, Nothing, Request, Result, Route, Verb, entry, mutation
 from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
 from tools.people.organizations import Slug, permit, slug_of, store_under
@@ -165,8 +153,8 @@ def get_team(app: App, call: Call, request: TeamRequest) -> TeamView:
     return _view(call.caller, present_team(app, call.caller, request.team_id))
 
 
-def _write(run: Run, route: Route, *events: str) -> Operation:
-    return mutation(run, route, roles=ADMINS, events=events)
+def _write(route: Route, *events: str) -> Callable[[Verb], Verb]:
+    return mutation(route, roles=ADMINS, events=events)
 
 
 @_write(_route("POST", _PATH, 409, status=201))
