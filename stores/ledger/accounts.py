@@ -42,9 +42,6 @@ from stores.records import ExternalIdentity, JsonObject, Organization, User
 
 # Locked to create or delete an account: two first users must not both see an empty ledger.
 lock_accounts = select(meta.c.value).where(meta.c.name == "epoch").with_for_update()
-_some_user = select(users.c.id).limit(1)
-_other_admin = select(users.c.id).where(users.c.is_admin, users.c.id != bindparam("user")).limit(1)
-_other_user = select(users.c.id).where(users.c.id != bindparam("user")).limit(1)
 
 EMAIL_TAKEN = "Email is already in use"
 
@@ -61,7 +58,7 @@ class Accounts(Organizations):
         with self._audited(audit) as connection:
             connection.execute(lock_accounts)
             _require_free(connection, user.email)
-            is_first = connection.execute(_some_user).first() is None
+            is_first = connection.execute(select(users.c.id).limit(1)).first() is None
             values = user_values(user) | {"is_admin": user.is_admin or is_first}
             owner = {"user_id": user.id, "organization_id": organization.id, "role": "owner"}
             try:
@@ -155,8 +152,8 @@ class Accounts(Organizations):
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
     """Raise Conflict if the user is the only admin among others; the accounts are locked."""
-    user = {"user": user_id}
-    if connection.execute(_other_user, user).first() and not connection.execute(_other_admin, user).first():
+    others = select(users.c.is_admin).where(users.c.id != user_id).order_by(users.c.is_admin.desc())
+    if connection.execute(others.limit(1)).scalar() is False:
         raise Conflict(
             "This is the last admin of the server, which needs one.", remediation="Make another user an admin first."
         )

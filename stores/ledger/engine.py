@@ -181,13 +181,8 @@ def connect(url: str) -> Database:
 @cache
 def insert_or_skip(dialect: str, table: Table) -> Insert:
     """Return an INSERT that skips existing rows, with `rowcount` 0."""
-    statement: Insert = upsert(dialect, table).on_conflict_do_nothing()
-    return statement.execution_options(preserve_rowcount=True)
-
-
-def upsert(dialect: str, table: Table) -> Any:  # noqa: ANN401, RUF100  (two dialects, one method set, no common class)
-    """Return an INSERT of the dialect with `on_conflict_do_update`."""
-    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    insertion = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    return insertion.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
 _ROOM = "Make room on the disk of the data folder; reading goes on meanwhile."

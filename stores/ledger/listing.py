@@ -59,7 +59,6 @@ class EntityQuery:
 
 
 def _wanted(query: EntityQuery) -> dict[str, set[str]]:
-    """Return the accepted keys by facet."""
     given = {"type": query.types, "status": query.statuses, "priority": query.priorities}
     words = {"category": query.category, "complexity": query.complexity, "feature": query.feature}
     given |= {name: (word,) for name, word in words.items() if word is not None}

@@ -15,7 +15,6 @@ from stores.ledger.encoding import from_micros, optional_instant, to_micros
 from stores.ledger.store import AsJson, Store
 from stores.records import ORGANIZATION, JsonObject, Relation
 
-Moment = sql.BindParameter[int]
 _table = schema.relations
 _ends = schema.relation_ends
 _earlier = (
@@ -32,7 +31,7 @@ class EarlierEnd(NamedTuple):
     """None: no end."""
 
 
-def believed(known: Moment) -> sql.ColumnElement[bool]:
+def believed(known: sql.BindParameter[int]) -> sql.ColumnElement[bool]:
     """Return the SQL condition for the row of `relation_ends` known at a moment, one per relation at most."""
     of_relation = (_ends.c.organization_id == _table.c.organization_id, _ends.c.relation_id == _table.c.id)
     return sql.and_(*of_relation, _ends.c.known_from <= known, _ends.c.known_to > known)

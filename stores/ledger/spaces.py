@@ -13,7 +13,6 @@ from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
 from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import check_keys
-from stores.ledger.engine import upsert
 from stores.ledger.organizations import Act, OrganizationStore, require_member
 from stores.ledger.rows import Values
 from stores.spaces import LETTING_IN, MemberDraft, MemorySpace, SpaceMember
@@ -114,7 +113,9 @@ def _changed(before: MemorySpace, changes: Values) -> MemorySpace:
 def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
     principal = (draft.principal_type, draft.principal_id, draft.role, draft.permissions, draft.expires_at)
     member = SpaceMember(space.organization_id, str(uuid4()), space.id, *principal, actor_id, now, now)
-    insertion = upsert(connection.dialect.name, memory_space_members)
-    renewed = {name: insertion.excluded[name] for name in ("role", "permissions", "expires_at", "updated_at")}
-    statement = insertion.on_conflict_do_update(index_elements=_PRINCIPAL, set_=renewed).returning(*_members.columns)
-    return _members.read(connection.execute(statement, _members.values(member)).one())
+    values = _members.values(member)
+    renewed = {name: values[name] for name in ("role", "permissions", "expires_at", "updated_at")}
+    found = _members.renew(connection, renewed, **{name: values[name] for name in _PRINCIPAL})
+    if found is None:
+        _members.insert(connection, member)
+    return found or member
