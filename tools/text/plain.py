@@ -4,7 +4,7 @@ import re
 import unicodedata
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_OTHERS = re.compile(r"[^\n -~]+")
 _JOINERS = "\u200c\u200d"
 """Part of emoji and of Persian and Indic words."""
 _BLANKS = re.compile(r"\s+")
@@ -14,18 +14,20 @@ _MARKS = 4
 
 def plain(text: str) -> str:
     text = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    "))
-    if text.isascii():
-        return _CONTROLS.sub("", text)
+    return _OTHERS.sub(_shown, unicodedata.normalize("NFC", text))
+
+
+def _shown(others: re.Match[str]) -> str:
     kept: list[str] = []
     marks = 0
-    for character in unicodedata.normalize("NFC", text):
+    for character in others[0]:
         category = unicodedata.category(character)
         marks = marks + 1 if category in ("Mn", "Me") else 0
         if category == "Cs":
             kept.append("\N{REPLACEMENT CHARACTER}")
         elif category in ("Zl", "Zp") or character == "\N{NEXT LINE}":
             kept.append("\n")
-        elif character == "\n" or character in _JOINERS or (category[0] != "C" and marks <= _MARKS):
+        elif character in _JOINERS or (category[0] != "C" and marks <= _MARKS):
             kept.append(character)
     return "".join(kept)
 
