@@ -52,6 +52,8 @@ _NAMED_VALUES = tuple(
         ),
     )
 )
+_PATTERNS = (*_CREDENTIALS, *_NAMED_VALUES)
+_HINTS = frozenset(hint for hints, _ in _PATTERNS for hint in hints)
 _KINDS = (
     "private key", "issued key", "issued key", "cloud key", "JSON Web Token", "bearer token", "web hook",
     "URL password", "header", "cookie", "login", "login", "named value", "named value",
@@ -60,9 +62,9 @@ _KINDS = (
 
 def redacted(text: str) -> tuple[str, list[str]]:
     """Replace what looks like a credential; return the text and the kind of each."""
-    lowered, kinds = text.lower(), []
-    for kind, (hints, pattern) in zip(_KINDS, (*_CREDENTIALS, *_NAMED_VALUES), strict=True):
-        if any(map(lowered.__contains__, hints)):
+    hinted, kinds = set(filter(text.lower().__contains__, _HINTS)), []
+    for kind, (hints, pattern) in zip(_KINDS, _PATTERNS, strict=True) if hinted else ():
+        if not hinted.isdisjoint(hints):
             text, found = pattern.subn(rf"\g<name>{REDACTED}" if pattern.groupindex else REDACTED, text)
             kinds += [kind] * found
     return text, kinds
