@@ -85,7 +85,7 @@ def test_check_names_a_record_that_cannot_be_indexed_and_a_reindex_takes_it_once
         result = run("check", "--data-dir", str(data))
         assert result.exit_code == 1, result.output
         assert "org-slug: 2 difference(s)" in result.stdout
-        assert "  lexical: entity note_1 cannot be indexed: TypeError: " in result.stdout
+        assert "  lexical: entity note_1 cannot be indexed: ValueError: " in result.stdout
         assert "  graph: entity note_1 cannot be indexed: RuntimeError: " in result.stdout
         assert run("reindex", "--data-dir", str(data)).exit_code == 0
     set_revision(1)

@@ -108,6 +108,7 @@ async def test_a_full_queue_costs_the_record_and_not_the_answer(app: App, owner:
     ids = await notes(owner)
     small = Exposures(app.ledger, app.folder.path / "small.duckdb", app.clock, keep=timedelta(days=1), most=1)
     cramped = replace(owner, app=replace(app, exposures=small))
+    await cramped.call("search", query=QUERY)  # The only place in the queue.
     found = await cramped.call("search", query=QUERY)
     usage = found["filters"]["usage_exposure"]
     assert (usage["stamped_count"], usage["excluded_count"], usage["coverage_complete"]) == (0, 2, True)
