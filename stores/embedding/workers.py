@@ -68,9 +68,12 @@ class Workers:
             work(lambda: self.available > 1)
 
         # Daemons, unlike the threads of an executor: a server that hangs would keep this process from its end.
-        helpers = [threading.Thread(target=help_out, daemon=True) for _ in texts[1 : self.available]]
-        for helper in helpers:
-            helper.start()
+        helpers: list[threading.Thread] = []
+        with suppress(RuntimeError):  # no further thread can be started
+            for _ in texts[1 : self.available]:
+                helper = threading.Thread(target=help_out, daemon=True)
+                helper.start()
+                helpers.append(helper)
         work(goes_on)
         for helper in helpers:
             helper.join()

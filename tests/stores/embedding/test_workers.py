@@ -96,3 +96,22 @@ def test_who_helps_steps_back_for_whoever_is_waited_for() -> None:
 
     before = os.getpriority(os.PRIO_PROCESS, mine)
     assert max(each for each in workers.map(read, ["a", "b"]) if each is not None) == max(PATIENCE, before)
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_no_thread_can_be_started_those_that_there_are_read_all(
+    monkeypatch: pytest.MonkeyPatch, started: int
+) -> None:
+    reader, workers, left, start = Reader(), Workers(3), [started], threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert workers.map(reader, TEXTS) == list(range(50))
+    assert len(reader.readers) <= 1 + started
+    monkeypatch.undo()
+    assert workers.map(reader, TEXTS) == list(range(50))
