@@ -104,10 +104,10 @@ class Sessions:
     def alone(self) -> Iterator[None]:
         """Wait until nobody reads; newcomers wait until this is over."""
         with self._entrance:
-            for reader in [self._readers.get() for _ in range(_READERS)]:
-                if reader is not None:
-                    reader.close()
+            readers = [self._readers.get() for _ in range(_READERS)]
             try:
+                for reader in filter(None, readers):
+                    reader.close()
                 yield
             finally:
                 for _ in range(_READERS):
