@@ -172,8 +172,8 @@ def _judge(statement: _Statement, *, first: bool) -> tuple[Kind, str, float] | N
     sure = [(round(_weighed(vote, statement), 4), vote) for vote in votes]
     if not sure:
         return None
-    confidence, vote = max(sure, key=lambda each: (each[0], -_ORDER.index(each[1].kind)))
-    return (vote.kind, vote.reason, round(confidence, 2)) if confidence >= FLOOR else None
+    sureness, vote = max(sure, key=lambda each: (each[0], -_ORDER.index(each[1].kind)))
+    return (vote.kind, vote.reason, vote.ceiling) if sureness >= FLOOR else None
 
 
 def _says_something(statement: _Statement) -> bool:

@@ -18,7 +18,7 @@ CEILINGS: dict[Kind, float] = {
     "decision": 0.86, "plan": 0.84, "task": 0.82, "artifact": 0.82, "idea": 0.82, "claim": 0.78, "procedure": 0.76,
     "session": 0.60,
 }  # fmt: skip
-"""Confidence by a label or check box."""
+"""Confidence of what a label or check box announces."""
 CUED: dict[Kind, float] = {**CEILINGS, "plan": 0.80, "idea": 0.72}
 """Confidence by wording alone."""
 
