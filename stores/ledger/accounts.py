@@ -8,21 +8,8 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger.account_tables import (
-    MEMBERSHIPS,
-    NO_FEED,
-    ORGANIZATIONS,
-    PASSWORD_RESETS,
-    USERS,
-    api_keys,
-    external_identities,
-    invitations,
-    memberships,
-    organizations,
-    password_resets,
-    user_values,
-    users,
-)
+from stores.ledger import account_tables as tables
+from stores.ledger.account_tables import MEMBERSHIPS, NO_FEED, ORGANIZATIONS, PASSWORD_RESETS, USERS, user_values
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
@@ -40,6 +27,8 @@ from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
 
+_users, _memberships, _organizations = tables.users, tables.memberships, tables.organizations
+_resets = tables.password_resets
 # Locked to create or delete an account: two first users must not both see an empty ledger.
 lock_accounts = select(meta.c.value).where(meta.c.name == "epoch").with_for_update()
 
@@ -58,11 +47,11 @@ class Accounts(Organizations):
         with self._audited(audit) as connection:
             connection.execute(lock_accounts)
             _require_free(connection, user.email)
-            is_first = connection.execute(select(users.c.id).limit(1)).first() is None
+            is_first = connection.execute(select(_users.c.id).limit(1)).first() is None
             values = user_values(user) | {"is_admin": user.is_admin or is_first}
             owner = {"user_id": user.id, "organization_id": organization.id, "role": "owner"}
             try:
-                connection.execute(insert(users), values)
+                connection.execute(insert(_users), values)
                 ORGANIZATIONS.insert(connection, organization, **NO_FEED)
                 MEMBERSHIPS.put(connection, owner | {"created_at": to_micros(self._clock())})
             except IntegrityError as error:
@@ -75,7 +64,7 @@ class Accounts(Organizations):
         return self._find(USERS, id=user_id)
 
     def names(self, user_ids: Iterable[str]) -> dict[str, str]:
-        rows = self._all(select(users.c.id, users.c.name).where(users.c.id.in_(sorted(set(user_ids)))))
+        rows = self._all(select(_users.c.id, _users.c.name).where(_users.c.id.in_(sorted(set(user_ids)))))
         return {row.id: row.name for row in rows}
 
     def user_by_email(self, email: str) -> User | None:
@@ -152,7 +141,7 @@ class Accounts(Organizations):
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
     """Raise Conflict if the user is the only admin among others; the accounts are locked."""
-    others = select(users.c.is_admin).where(users.c.id != user_id).order_by(users.c.is_admin.desc())
+    others = select(_users.c.is_admin).where(_users.c.id != user_id).order_by(_users.c.is_admin.desc())
     if connection.execute(others.limit(1)).scalar() is False:
         raise Conflict(
             "This is the last admin of the server, which needs one.", remediation="Make another user an admin first."
@@ -187,9 +176,9 @@ def _require_free(connection: Connection, email: str) -> None:
 
 
 _of_user = (
-    select(memberships.c.organization_id, memberships.c.role)
-    .where(memberships.c.user_id == bindparam("user"))
-    .order_by(memberships.c.organization_id)
+    select(_memberships.c.organization_id, _memberships.c.role)
+    .where(_memberships.c.user_id == bindparam("user"))
+    .order_by(_memberships.c.organization_id)
 )
 
 
@@ -212,12 +201,12 @@ def _require_successors(connection: Connection, owned: list[Organization]) -> No
 
 
 _personal_of = (
-    select(organizations.c.id)
-    .join(memberships, memberships.c.organization_id == organizations.c.id)
+    select(_organizations.c.id)
+    .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
     .where(
-        memberships.c.user_id == bindparam("user"), organizations.c.is_personal, organizations.c.deleted_at.is_(None)
+        _memberships.c.user_id == bindparam("user"), _organizations.c.is_personal, _organizations.c.deleted_at.is_(None)
     )
-    .order_by(organizations.c.id)
+    .order_by(_organizations.c.id)
 )
 
 
@@ -243,9 +232,9 @@ def reclaim(
     micros = to_micros(now)
     cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": micros}
     USERS.change(connection, cleared, id=user.id)
-    for table in (password_resets, external_identities):
+    for table in (_resets, tables.external_identities):
         connection.execute(delete(table).where(table.c.user_id == user.id))
-    revoke_owned(connection, api_keys, micros, user.id)
+    revoke_owned(connection, tables.api_keys, micros, user.id)
     end_sign_ins(connection, micros, user.id)
     for organization_id in homes:
         _empty(connection, now, organization_id, user.id, audit)
@@ -253,22 +242,20 @@ def reclaim(
 
 def _empty(connection: Connection, now: datetime, organization_id: str, user_id: str, audit: AuditDraft | None) -> None:
     micros = to_micros(now)
-    others = select(memberships.c.user_id).where(
-        memberships.c.organization_id == organization_id, memberships.c.user_id != user_id
+    others = select(_memberships.c.user_id).where(
+        _memberships.c.organization_id == organization_id, _memberships.c.user_id != user_id
     )
-    for other in connection.execute(others.order_by(memberships.c.user_id)).scalars().all():
+    for other in connection.execute(others.order_by(_memberships.c.user_id)).scalars().all():
         end_membership(connection, micros, organization_id, other)
         if audit is not None:
             removal = replace(audit, action="member.remove", organization_id=organization_id, resource=other)
             append_audit(connection, now, replace(removal, details={"reason": "address_proved"}))
-    revoke_open(connection, micros, invitations.c.organization_id == organization_id)
+    revoke_open(connection, micros, tables.invitations.c.organization_id == organization_id)
     MEMBERSHIPS.change(connection, {"role": "owner"}, organization_id=organization_id, user_id=user_id)
 
 
 RESET_EVERY = timedelta(minutes=2)
 """Minimum time between mails to a user."""
-
-_resets = password_resets
 
 
 class Proofs(AuditedStore):
@@ -290,7 +277,7 @@ class Proofs(AuditedStore):
     def password_reset_user(self, token_hash: str) -> User | None:
         """Return the user of a valid token, without spending it."""
         holds = (_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
-        return self._find(USERS, users.c.id.in_(select(_resets.c.user_id).where(*holds)))
+        return self._find(USERS, _users.c.id.in_(select(_resets.c.user_id).where(*holds)))
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
         """Spend a token: replace the password, end all sign-ins, verify the address; return the user.
@@ -317,7 +304,7 @@ class Proofs(AuditedStore):
 
     def user_by_link(self, provider: str, subject: str) -> User | None:
         by_link = USERS.select(*_links.where(provider=provider, subject=subject))
-        return self._one(by_link.join(_links.table, _links.table.c.user_id == users.c.id), {}, USERS.read)
+        return self._one(by_link.join(_links.table, _links.table.c.user_id == _users.c.id), {}, USERS.read)
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Link a provider's account to an existing user, and set `codehost_id` if it is the code host; return the user.
@@ -342,7 +329,7 @@ class Proofs(AuditedStore):
 CODEHOST = "codehost"
 """Provider whose subjects are account numbers of the code host."""
 
-_links = RecordTable(external_identities, ExternalIdentity)
+_links = RecordTable(tables.external_identities, ExternalIdentity)
 
 
 def insert_link(connection: Connection, link: ExternalIdentity) -> None:

@@ -17,19 +17,19 @@ from stores.ledger.relations import (
     SINGLE_VALUED,
     STATES,
     End,
+    Ends,
     MayEnd,
     RelationDraft,
     between,
     ended_by,
     has_its_readers,
+    holds,
     is_lasting,
     is_open,
     is_present,
-    lasts,
     readable_end,
     succeeded_at,
     to_relation,
-    told_between,
 )
 from stores.ledger.rows import Values
 from stores.ledger.store import Entry, Writes
@@ -53,10 +53,8 @@ ENDED, WITHDRAWN = "ended", "withdrawn"
 """Provenance keys: who ended or withdrew a fact, and why."""
 
 
-def relation_entry(
-    relation: Relation, operation: ChangeOperation, fields: JsonObject | None, *, revision: int = 1
-) -> Entry:
-    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})
+def _entry(relation: Relation, operation: ChangeOperation, revision: int, fields: JsonObject) -> Entry:
+    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields)
 
 
 _source, _target = _entities.alias("source"), _entities.alias("target")
@@ -96,9 +94,7 @@ class Recorded(NamedTuple):
     is_new: bool
     """False if the same fact was known."""
     ended: tuple[Relation, ...]
-    """Facts that it replaced, as they are now."""
-    moved: tuple[Relation, ...] = ()
-    """Ended facts whose end moved to its beginning."""
+    """Facts that end where it begins, as they are now."""
 
 
 class RelationWrites(Writes):
@@ -129,7 +125,7 @@ class RelationWrites(Writes):
 
     def has_ended(self, relation: Relation) -> bool:
         """Tell whether a fact was closed or is over."""
-        return relation.expired_at is not None or not lasts(relation, self.now)
+        return not holds(relation, self.now)
 
     def withdraw_end(
         self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
@@ -203,7 +199,7 @@ class RelationWrites(Writes):
         if said != relation.provenance:
             values["provenance"] = dump_json(said)
         self._run(_end.values(values), identity)
-        self._record(relation_entry(relation, "update", None, revision=2))
+        self._record(_entry(relation, "update", 2, {}))
         return to_relation(self._run(_by_ids, self._here | {"ids": json_list([relation.id])}).one())
 
     def _remember_end(self, relation: Relation, known_from: datetime, known_to: datetime) -> None:
@@ -248,32 +244,36 @@ class RelationWrites(Writes):
         recorded = []
         for draft in drafts:
             place = _place(draft)
-            relation, next_at = self._relation_of(draft), None
-            rivals = known[place]
+            relation, rivals = self._relation_of(draft), known[place]
+            wrong: list[Relation] = []
             if rivals and draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
-                if draft.valid_at is not None:
-                    next_at = succeeded_at(relation, rivals, there, self.now, may_end)
-                    relation = _until(relation, next_at)
+                relation, wrong = self._among(rivals, relation, there, may_end, is_dated=draft.valid_at is not None)
             same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
                 continue
-            wrong = ended_by(relation, rivals, there, self.now, may_end)
-            if draft.valid_at is not None:
-                wrong = [each for each in wrong if each.valid_at <= relation.valid_at]
-            late = told_between(relation, next_at, rivals, there, may_end) if not wrong else []
-            if any(each.id in fresh for each in (*wrong, *late)):
+            if any(each.id in fresh for each in wrong):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
-            moved = tuple(self._closed(each, relation.valid_at) for each in late)
-            known[place] = [*(each for each in rivals if each not in (*wrong, *late)), *ended, *moved, relation]
+            known[place] = [*(each for each in rivals if each not in wrong), *ended, relation]
             fresh[relation.id] = relation
-            recorded.append(Recorded(relation, True, ended, moved))
-            self._record(relation_entry(relation, "create", fields))
+            recorded.append(Recorded(relation, True, ended))
+            self._record(_entry(relation, "create", 1, fields or {}))
         self._store(fresh)
         self._unlinked.difference_update(draft.source_id for draft in drafts)
         return recorded
+
+    def _among(
+        self, rivals: Collection[Relation], relation: Relation, ends: Ends, may_end: MayEnd, *, is_dated: bool
+    ) -> tuple[Relation, list[Relation]]:
+        if not is_dated:
+            return relation, ended_by(relation, None, rivals, ends, self.now, may_end)
+        next_at = succeeded_at(relation, rivals, ends, self.now, may_end)
+        if next_at is not None and (relation.invalid_at is None or relation.invalid_at > next_at):
+            relation = replace(relation, invalid_at=next_at)
+        earlier = [each for each in rivals if each.valid_at <= relation.valid_at]
+        return relation, ended_by(relation, next_at, earlier, ends, self.now, may_end)
 
     def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
         """Adapt the visibility of an entity's relations, except `left` and those that never followed their ends."""
@@ -300,7 +300,7 @@ class RelationWrites(Writes):
         """Return outgoing relations with these names that hold now or later."""
         values = self._here | {"sources": json_list([source_id]), "names": json_list(names)}
         found = sound(self._run(_unended, values), to_relation)
-        return [relation for relation in found if lasts(relation, self.now)]
+        return [relation for relation in found if holds(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
         """Return source and target of visible relations that hold now or later."""
@@ -342,12 +342,6 @@ class RelationWrites(Writes):
 
 def _place(fact: RelationDraft | Relation) -> Place:
     return fact.source_id, fact.name, "" if fact.name in SINGLE_VALUED else fact.target_id
-
-
-def _until(relation: Relation, moment: datetime | None) -> Relation:
-    if moment is None or (relation.invalid_at is not None and relation.invalid_at <= moment):
-        return relation
-    return replace(relation, invalid_at=moment)
 
 
 def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: datetime) -> bool:

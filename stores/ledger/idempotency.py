@@ -6,16 +6,16 @@ missing answer is `unkept` (held a secret), `erased` (with a deleted record) or 
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from uuid import uuid4
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from stores.errors import Conflict
 from stores.ledger import schema
-from stores.ledger.columns import equal_to, here
+from stores.ledger.columns import Rows, here
 from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
 from stores.ledger.engine import insert_or_skip
 from stores.ledger.rows import Values
@@ -37,17 +37,14 @@ _WITHOUT_ANSWER = {
 
 _keys = schema.idempotency_keys
 _records = schema.idempotency_records
+_KEYS = Rows(_keys)
+_is_unfinished = _keys.c.state.in_(("claimed", "applied"))
 _row = select(_keys).where(here(_keys), _keys.c.slot == bindparam("of_slot"))
 _records_of = (
     select(_records.c.record)
     .where(here(_records), _records.c.slot == bindparam("of_slot"))
     .order_by(_records.c.ordinal)
 )
-_owned = (here(_keys), _keys.c.slot == bindparam("of_slot"), _keys.c.claim_id == bindparam("of_claim"))
-_apply = update(_keys).where(*_owned, _keys.c.state == "claimed").values(state="applied")
-_finish = update(_keys).where(*_owned, _keys.c.state.in_(("claimed", "applied"))).values(state="finished")
-_release = delete(_keys).where(*_owned, _keys.c.state == "claimed")
-_give_up = update(_keys).where(*_owned, _keys.c.state == "applied").values(state="lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +80,20 @@ class Idempotency(Store):
     def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
         """Claim a request, or return its answer; Conflict for another body, while it runs, and without one."""
         check_text((request.organization_id, request.key))
-        now, slot, claim_id = self._clock(), _slot(request), uuid4().hex
-        row: Values = {
-            "organization_id": request.organization_id,
-            "slot": slot,
-            "claim_id": claim_id,
+        now = self._clock()
+        claim = Claim(request.organization_id, _slot(request), uuid4().hex)
+        row: Values = asdict(claim) | {
             "body_hash": request.body_hash,
             "holder": holder,
             "state": "claimed",
             "expires_at": to_micros(now + KEPT),
         }
-        mine = equal_to(_keys, organization_id=request.organization_id, slot=slot)
         with self._database.write() as connection:
+            mine = _KEYS.where(organization_id=claim.organization_id, slot=claim.slot)
             connection.execute(delete(_keys).where(*mine, _keys.c.expires_at <= to_micros(now)))
             if connection.execute(insert_or_skip(connection.dialect.name, _keys), row).rowcount != 1:
-                return self._answer(connection, request, slot)
-        return Claim(request.organization_id, slot, claim_id)
+                return self._answer(connection, request, claim.slot)
+        return claim
 
     def unkept(self, request: KeyedRequest) -> str | None:
         """Return the claim by which a request was carried out whose answer is not kept."""
@@ -108,25 +103,23 @@ class Idempotency(Store):
         is_same = row.state == "unkept" and row.body_hash == request.body_hash
         return str(row.claim_id) if is_same else None
 
-    def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
+    def finish(self, claim: Claim, status: int, body: JsonValue, *, keep: bool = True) -> None:
+        """Store the answer, or only that there was one that cannot be kept."""
+        answer: Values = {"state": "finished", "body": dump_json(body)} if keep else {"state": "unkept"}
         with self._database.write() as connection:
-            connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
-
-    def finish_unkept(self, claim: Claim, status: int) -> None:
-        with self._database.write() as connection:
-            connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
+            _KEYS.change(connection, answer | {"status": status}, _is_unfinished, **asdict(claim))
 
     def release(self, claim: Claim) -> None:
-        with self._database.write() as connection:
-            connection.execute(_release, _identity_of(claim))
-            connection.execute(_give_up, _identity_of(claim))
+        self._give_up(**asdict(claim))
 
     def release_dead_claims(self, holder: str) -> int:
         """Drop unfinished claims of a dead process; return how many."""
-        of_holder = _keys.c.holder == holder
+        return self._give_up(holder=holder)
+
+    def _give_up(self, **which: str) -> int:
         with self._database.write() as connection:
-            connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
-            return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
+            _KEYS.change(connection, {"state": "lost"}, **which, state="applied")
+            return _KEYS.remove(connection, **which, state="claimed")
 
     def _answer(self, connection: Connection, request: KeyedRequest, slot: str) -> Replay:
         values = {"organization": request.organization_id, "of_slot": slot}
@@ -151,8 +144,8 @@ class Idempotency(Store):
 
 def apply_claim(writing: Writing, claim: Claim) -> None:
     """Mark the request as done, in its own transaction; Conflict if the claim does not hold any more."""
-    identity = _identity_of(claim)
-    if claim.organization_id != writing.organization_id or writing.run(_apply, identity).rowcount != 1:
+    is_here = claim.organization_id == writing.organization_id
+    if not is_here or not _KEYS.change(writing.connection, {"state": "applied"}, **asdict(claim), state="claimed"):
         raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")
     # No relations: some may belong to hidden records, and none is read by id.
     # And none that was made unavailable or withheld: nobody could read the answer.
@@ -180,7 +173,3 @@ def _no_answer(state: str, records: Sequence[str]) -> Conflict:
 def _slot(request: KeyedRequest) -> str:
     parts = [request.principal, request.method.upper(), request.path, request.key]
     return hashlib.sha256(dump_json(list(parts)).encode()).hexdigest()
-
-
-def _identity_of(claim: Claim) -> Values:
-    return {"organization": claim.organization_id, "of_slot": claim.slot, "of_claim": claim.claim_id}

@@ -5,30 +5,19 @@ from datetime import datetime
 
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
+from stores.ledger import account_tables as tables
 from stores.ledger import schema
-from stores.ledger.account_tables import (
-    ORGANIZATIONS,
-    SESSIONS,
-    USERS,
-    memory_space_members,
-    memory_spaces,
-    project_members,
-    team_members,
-    team_projects,
-)
+from stores.ledger.account_tables import ORGANIZATIONS, SESSIONS, USERS
 from stores.ledger.columns import beside, here
 from stores.ledger.encoding import load_strings, optional_instant, to_micros
 from stores.ledger.store import Cells, Store
 from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role
 from stores.spaces import LETTING_IN, NO_SPACES, SpaceAccess, SpaceGrant, SpacePlace, may_read_by, may_write_by
 
-_users = schema.users
-_organizations = schema.organizations
-_memberships = schema.memberships
-_sessions = schema.sessions
-_projects = schema.project_access
-_spaces = memory_spaces
-_space_members = memory_space_members
+_users, _organizations, _memberships = tables.users, tables.organizations, tables.memberships
+_sessions, _projects = tables.sessions, schema.project_access
+_project_members, _team_members, _team_projects = tables.project_members, tables.team_members, tables.team_projects
+_spaces, _space_members = tables.memory_spaces, tables.memory_space_members
 
 _identity = (
     select(*USERS.columns, *ORGANIZATIONS.columns, _memberships.c.role)
@@ -61,18 +50,18 @@ _access = union_all(
         _projects.c.creator_id,
         _no_end.label("expires_at"),
     ).where(here(_projects)),
-    select(literal("role"), project_members.c.project_id, project_members.c.role, literal(""), _no_end).where(
-        here(project_members), project_members.c.user_id == bindparam("user")
+    select(literal("role"), _project_members.c.project_id, _project_members.c.role, literal(""), _no_end).where(
+        here(_project_members), _project_members.c.user_id == bindparam("user")
     ),
-    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""), _no_end).where(
-        here(team_projects),
+    select(literal("role"), _team_projects.c.project_id, _team_projects.c.role, literal(""), _no_end).where(
+        here(_team_projects),
         # SQLite would read a join from the other side: every role of every team first.
-        team_projects.c.team_id.in_(
-            select(team_members.c.team_id).where(here(team_members), team_members.c.user_id == bindparam("user"))
+        _team_projects.c.team_id.in_(
+            select(_team_members.c.team_id).where(here(_team_members), _team_members.c.user_id == bindparam("user"))
         ),
     ),
-    select(literal("team"), team_members.c.team_id, literal(""), literal(""), _no_end).where(
-        here(team_members), team_members.c.user_id == bindparam("user")
+    select(literal("team"), _team_members.c.team_id, literal(""), literal(""), _no_end).where(
+        here(_team_members), _team_members.c.user_id == bindparam("user")
     ),
     select(
         case((_spaces.c.state == "active", "granted"), else_="disabled"),

@@ -10,16 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, o
 
 from stores.clock import Clock
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
-from stores.ledger import account_tables, schema
-from stores.ledger.account_tables import (
-    MEMBERSHIPS,
-    NO_FEED,
-    ORGANIZATIONS,
-    check_slug,
-    invitations,
-    memberships,
-    users,
-)
+from stores.ledger import account_tables as tables
+from stores.ledger import schema
+from stores.ledger.account_tables import MEMBERSHIPS, NO_FEED, ORGANIZATIONS, check_slug
 from stores.ledger.audit import AuditDraft, AuditedStore
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import Database
@@ -50,35 +43,36 @@ def role_in(connection: Connection, organization_id: str, user_id: str) -> Role 
     return role
 
 
-_giver = memberships.alias("giver")
+_invitations = tables.invitations
+_giver = tables.memberships.alias("giver")
 
 vouched = exists(
     select(_giver.c.role)
     .where(
-        _giver.c.organization_id == invitations.c.organization_id,
-        _giver.c.user_id == invitations.c.invited_by,
-        or_(*(and_(_giver.c.role == giver, invitations.c.role.in_(given)) for giver, given in GIVEN_BY.items())),
+        _giver.c.organization_id == _invitations.c.organization_id,
+        _giver.c.user_id == _invitations.c.invited_by,
+        or_(*(and_(_giver.c.role == giver, _invitations.c.role.in_(given)) for giver, given in GIVEN_BY.items())),
     )
-    .correlate(invitations)
+    .correlate(_invitations)
 )
 """SQL condition: the inviter may still give the role."""
 
 
 def revoke_open(connection: Connection, now: int, *which: ColumnElement[bool]) -> None:
     """Revoke those of these invitations that are neither accepted nor revoked."""
-    unanswered = (invitations.c.accepted_at.is_(None), invitations.c.revoked_at.is_(None))
-    connection.execute(update(invitations).where(*which, *unanswered).values(revoked_at=now))
+    unanswered = (_invitations.c.accepted_at.is_(None), _invitations.c.revoked_at.is_(None))
+    connection.execute(update(_invitations).where(*which, *unanswered).values(revoked_at=now))
 
 
 def revoke_invitations_to(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
     """Revoke invitations to a user who joins or leaves a locked organization."""
-    address = select(users.c.email_key).where(users.c.id == user_id).scalar_subquery()
-    revoke_open(connection, now, invitations.c.organization_id == organization_id, invitations.c.email_key == address)
+    address = select(tables.users.c.email_key).where(tables.users.c.id == user_id).scalar_subquery()
+    revoke_open(connection, now, _invitations.c.organization_id == organization_id, _invitations.c.email_key == address)
 
 
 def revoke_unvouched(connection: Connection, now: int, user_id: str) -> None:
     """Revoke a user's invitations to roles that the user may not give any more."""
-    revoke_open(connection, now, invitations.c.invited_by == user_id, ~vouched)
+    revoke_open(connection, now, _invitations.c.invited_by == user_id, ~vouched)
 
 
 _organizations = schema.organizations
@@ -86,7 +80,7 @@ _kept = _organizations.c.deleted_at.is_(None)
 
 _OWNED = [table for table in reversed(schema.metadata.sorted_tables) if "organization_id" in table.c]
 """Tables to clear with an organization, referring tables first."""
-PEOPLE = [table for table in _OWNED if hasattr(account_tables, table.name)]
+PEOPLE = [table for table in _OWNED if hasattr(tables, table.name)]
 CONTENT = [table for table in _OWNED if table not in PEOPLE]
 PAGE = 500
 """Rows of content that are erased at once."""

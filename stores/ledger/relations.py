@@ -56,25 +56,28 @@ def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
     return ender <= ended | {ORGANIZATION}
 
 
-def lasts(relation: Relation, now: datetime) -> bool:
-    return relation.invalid_at is None or relation.invalid_at > now
+def holds(relation: Relation, now: datetime) -> bool:
+    """Return whether a fact has not ended; it may not have begun."""
+    return relation.expired_at is None and (relation.invalid_at is None or relation.invalid_at > now)
 
 
 def ended_by(
-    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
+    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> list[Relation]:
-    """Return the rivals (same source and name) that a lasting fact ends."""
-    if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
-        return []
-    return [
-        old
-        for old in rivals
-        if old.expired_at is None
-        and lasts(old, now)
-        and _overlap(fresh, old)
-        and _may_end(fresh, old, ends, may_end)
-        and _is_of_one_type(fresh, old, ends)
-    ]
+    """Return the rivals (same source and name) that a single-valued fact ends.
+
+    A lasting fact ends those that hold. One that is over ends those that ended at `next_at` (of `succeeded_at`), as it
+    does, only because it was unknown.
+    """
+
+    def is_wrong(old: Relation) -> bool:
+        if holds(fresh, now):
+            return holds(old, now) and _overlap(fresh, old)
+        return (
+            next_at is not None and fresh.invalid_at == old.invalid_at == next_at and old.target_id != fresh.target_id
+        )
+
+    return [old for old in rivals if is_wrong(old) and _follows(fresh, old, ends, may_end)]
 
 
 def succeeded_at(
@@ -88,28 +91,11 @@ def succeeded_at(
     for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
         if each.valid_at <= fresh.valid_at:
             break
-        leads_on = each.invalid_at in found if each.expired_at is not None or not lasts(each, now) else True
+        leads_on = holds(each, now) or each.invalid_at in found
         was_true = each.invalid_at is None or each.invalid_at > each.valid_at
-        if leads_on and was_true and _is_of_one_type(fresh, each, ends) and _may_end(each, fresh, ends, may_end):
+        if leads_on and was_true and _follows(each, fresh, ends, may_end):
             found.add(each.valid_at)
     return min(found, default=None)
-
-
-def told_between(
-    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, may_end: MayEnd
-) -> list[Relation]:
-    """Return facts that ended at `next_at` (of `succeeded_at`) only because the fact between was unknown."""
-    if fresh.name not in SINGLE_VALUED or next_at is None or fresh.invalid_at != next_at:
-        return []
-    return [
-        old
-        for old in rivals
-        if old.invalid_at == next_at
-        and old.valid_at <= fresh.valid_at
-        and old.target_id != fresh.target_id
-        and _may_end(fresh, old, ends, may_end)
-        and _is_of_one_type(fresh, old, ends)
-    ]
 
 
 def _overlap(one: Relation, other: Relation) -> bool:
@@ -118,13 +104,12 @@ def _overlap(one: Relation, other: Relation) -> bool:
     )
 
 
-def _is_of_one_type(one: Relation, other: Relation, ends: Ends) -> bool:
-    return ends[one.target_id].entity_type == ends[other.target_id].entity_type
-
-
-def _may_end(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
-    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, ends[ended.target_id].visibility})
-    return may_end(frozenset({ender.visibility, ends[ender.target_id].visibility}), of_ended)
+def _follows(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
+    target, earlier = ends[ender.target_id], ends[ended.target_id]
+    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, earlier.visibility})
+    return target.entity_type == earlier.entity_type and may_end(
+        frozenset({ender.visibility, target.visibility}), of_ended
+    )
 
 
 SUPERSEDES = "SUPERSEDES"

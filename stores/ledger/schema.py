@@ -3,9 +3,7 @@
 from sqlalchemy import Column, ForeignKeyConstraint, Index, TextClause, text
 
 from stores.jobs import Job
-from stores.ledger.account_tables import memberships as memberships
 from stores.ledger.account_tables import organizations as organizations
-from stores.ledger.account_tables import sessions as sessions
 from stores.ledger.account_tables import users as users
 from stores.ledger.columns import (
     KeyText,

@@ -4,24 +4,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, exists, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, delete, exists, select, update
 
 from stores.credentials import DeviceLogin
 from stores.errors import NotFound
+from stores.ledger import account_tables as tables
 from stores.ledger import schema
-from stores.ledger.account_tables import (
-    PASSWORD_RESETS,
-    SESSIONS,
-    USERS,
-    device_logins,
-    invitations,
-    oauth_clients,
-    oauth_codes,
-    oauth_grants,
-    oauth_tokens,
-    password_resets,
-    tickets,
-)
+from stores.ledger.account_tables import PASSWORD_RESETS, SESSIONS, USERS
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.columns import RecordTable, Rows, check_cells
 from stores.ledger.encoding import dump_json, load_object, to_micros
@@ -29,7 +18,7 @@ from stores.ledger.organizations import role_in
 from stores.ledger.store import Store, clashing
 from stores.records import JsonObject, Session
 
-_sessions = schema.sessions
+_sessions = tables.sessions
 
 RotationRefusal = Literal["reused", "ended"]
 """`reused`: the refresh token was used before, so the session is revoked now. `ended`: it was over."""
@@ -97,20 +86,18 @@ class Sessions(AuditedStore):
         """Delete expired credentials and answers; return how many rows."""
         now = self._clock()
         at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
-        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
-        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
-        over: list[tuple[Table, ColumnElement[bool]]] = [
-            (schema.idempotency_keys, schema.idempotency_keys.c.expires_at <= at),
-            (_sessions, _sessions.c.expires_at < before),
-            (tickets, tickets.c.expires_at < at),
-            (device_logins, device_logins.c.expires_at < at),
-            (password_resets, password_resets.c.expires_at < at),
-            (invitations, invitations.c.expires_at < before),
-            (oauth_tokens, oauth_tokens.c.expires_at < before),
-            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
-            (oauth_codes, oauth_codes.c.expires_at < before),
-            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
-            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        clients, grants = tables.oauth_clients, tables.oauth_grants
+        codes, tokens = tables.oauth_codes, tables.oauth_tokens
+        granted, coded = (exists().where(each.c.client_id == clients.c.id) for each in (grants, codes))
+        expiring = (
+            (at, (schema.idempotency_keys, tables.tickets, tables.device_logins, tables.password_resets)),
+            (before, (_sessions, tables.invitations, tokens, codes, grants)),
+        )
+        over = [
+            *((table, table.c.expires_at <= until) for until, some in expiring for table in some),
+            (tokens, (tokens.c.kind == "access") & (tokens.c.expires_at < at)),
+            (grants, grants.c.revoked_at < before),
+            (clients, (clients.c.last_used_at < unused) & ~granted & ~coded),
         ]
         with self._database.write() as connection:
             return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)
@@ -123,9 +110,9 @@ def insert_session(connection: Connection, session: Session) -> None:
 
 def end_sign_ins(connection: Connection, now: int, user_id: str, *, organization_id: str | None = None) -> int:
     """End a user's sessions, grants and codes; return how many sessions."""
-    for table in (oauth_codes, device_logins):
+    for table in (tables.oauth_codes, tables.device_logins):
         connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
-    revoke_owned(connection, oauth_grants, now, user_id, organization_id)
+    revoke_owned(connection, tables.oauth_grants, now, user_id, organization_id)
     return revoke_owned(connection, _sessions, now, user_id, organization_id)
 
 
@@ -166,8 +153,8 @@ SLOWER_S = 5
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
 """Error codes of RFC 8628; `expired_token` also for unknown and spent codes."""
 
-_devices = RecordTable(device_logins, DeviceLogin)
-_tickets = Rows(tickets)
+_devices = RecordTable(tables.device_logins, DeviceLogin)
+_tickets = Rows(tables.tickets)
 
 
 class Tickets(Store):
@@ -176,21 +163,21 @@ class Tickets(Store):
     def keep(self, kind: str, token_hash: str, data: JsonObject, expires_at: datetime) -> None:
         """Store the data behind a secret until it expires."""
         values = {"kind": kind, "token_hash": token_hash, "data": dump_json(data), "expires_at": to_micros(expires_at)}
-        check_cells(tickets, values)
+        check_cells(tables.tickets, values)
         with self._database.write() as connection, clashing("There is such a ticket already."):
             _tickets.put(connection, values)
 
     def read(self, kind: str, token_hash: str) -> JsonObject | None:
         """Return the data of a valid ticket, without spending it."""
-        holds = (*_tickets.where(kind=kind, token_hash=token_hash), tickets.c.expires_at > to_micros(self._clock()))
-        row = self._first(select(tickets.c.data).where(*holds))
+        lasts = tables.tickets.c.expires_at > to_micros(self._clock())
+        row = self._first(select(tables.tickets.c.data).where(*_tickets.where(kind=kind, token_hash=token_hash), lasts))
         return None if row is None else load_object(row[0])
 
     def take(self, kind: str, token_hash: str) -> JsonObject | None:
         """Spend a ticket and return its data, once."""
-        spend = delete(tickets).where(*_tickets.where(kind=kind, token_hash=token_hash))
+        spend = delete(tables.tickets).where(*_tickets.where(kind=kind, token_hash=token_hash))
         with self._database.write() as connection:
-            row = connection.execute(spend.returning(tickets.c.data, tickets.c.expires_at)).first()
+            row = connection.execute(spend.returning(tables.tickets.c.data, tables.tickets.c.expires_at)).first()
         expired = row is None or row.expires_at <= to_micros(self._clock())
         return None if row is None or expired else load_object(row.data)
 
@@ -230,7 +217,7 @@ class DeviceLogins(AuditedStore):
             return session
 
     def _poll(self, connection: Connection, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        now, columns = to_micros(self._clock()), device_logins.c
+        now, columns = to_micros(self._clock()), tables.device_logins.c
         asked = (columns.device_hash == device_hash, columns.expires_at > now)
         found = select(*_devices.columns, columns.state, columns.polled_at).where(*asked)
         row = connection.execute(found.with_for_update()).first()
@@ -248,4 +235,4 @@ class DeviceLogins(AuditedStore):
 
     def _waiting(self, user_code_hash: str) -> list[ColumnElement[bool]]:
         waiting = _devices.where(user_code_hash=user_code_hash, state="pending")
-        return [*waiting, device_logins.c.expires_at > to_micros(self._clock())]
+        return [*waiting, tables.device_logins.c.expires_at > to_micros(self._clock())]

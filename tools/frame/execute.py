@@ -121,10 +121,8 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
         await in_thread(app.ledger.idempotency.release, claim)
         raise
     outcome = Outcome(_status(operation), result, warnings=warnings)
-    if operation.secret:
-        await in_thread(app.ledger.idempotency.finish_unkept, claim, outcome.status)
-    else:
-        await in_thread(app.ledger.idempotency.finish, claim, outcome.status, outcome.body())
+    finish = app.ledger.idempotency.finish
+    await in_thread(finish, claim, outcome.status, outcome.body(), keep=not operation.secret)
     return outcome
 
 

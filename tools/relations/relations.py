@@ -134,7 +134,7 @@ def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationW
         named,
         app.clock(),
         is_new=one.is_new,
-        ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
+        ended=[each.id for each in one.ended if may_read(call.caller, each.visibility)],
         mutation_receipt=_receipt(app, call, [one.relation]),
     )
 
@@ -234,7 +234,8 @@ def _write(
         ]
         tx.show_in_answer(ends)
         recorded = record(tx, caller, links, known=ends)
-        for each in recorded:
+        # One that is over ends no fact that holds.
+        for each in (each for each in recorded if not tx.relations.has_ended(each.relation)):
             for ended in each.ended:
                 refuse_stated(ends[ended.source_id], ended)
     if sync:
