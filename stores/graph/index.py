@@ -8,10 +8,9 @@ from typing import Any
 from stores.clock import Clock, utc_now
 from stores.folder import claim, release
 from stores.graph import schema
-from stores.graph.engine import MIB, Engine, Session
+from stores.graph.engine import MIB, Engine, Session, Sessions, database_path, discard, remove_strangers
 from stores.graph.graph_cache import GraphCache
-from stores.graph.neighbours import AT_ONCE, Edge, Neighbour, NeighbourQuery, Walk, breadth_first, hop
-from stores.graph.sessions import Sessions, database_path, discard, remove_strangers
+from stores.graph.neighbours import AT_ONCE, Edge, NeighbourQuery, Walk, breadth_first, hop
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
 from stores.room import Room
@@ -78,13 +77,13 @@ class GraphIndex:
         with self._sessions.reader() as session:
             return set(session.table(schema.RELATION_IDS)["id"].to_pylist())
 
-    def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
-        """Return the neighbours of each id, per id the latest `valid_at` first.
+    def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Edge]:
+        """Return the edges of each id, per id the latest `valid_at` first.
 
         An unknown or invisible id has none. Costs one look-up per id, and reads all edges of a hub.
         """
         around = self._hop(ids, query)
-        return [neighbour for found in around.values() for neighbour in found[: query.limit_per_id]]
+        return [edge for found in around.values() for edge in found[: query.limit_per_id]]
 
     def walks(
         self,
@@ -109,8 +108,7 @@ class GraphIndex:
         def around(ids: Sequence[str]) -> tuple[Sequence[Edge], bool]:
             if copy is not None:
                 known.update(copy.edges([each for each in ids if each not in known], query, now))
-            for origin, found in self._hop([each for each in ids if each not in known], query).items():
-                known[origin] = [neighbour.edge for neighbour in found]
+            known.update(self._hop([each for each in ids if each not in known], query))
             shown = [edge for id_ in ids for edge in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
@@ -120,7 +118,7 @@ class GraphIndex:
             for start in entity_ids
         }
 
-    def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
+    def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Edge]]:
         origins = dict.fromkeys(ids)
         if not origins or query.finds_nothing():
             return {origin_id: [] for origin_id in origins}

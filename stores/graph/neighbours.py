@@ -7,8 +7,8 @@ from datetime import datetime
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from stores.graph.engine import Session, Value
-from stores.graph.schema import OPEN_ENDED, known_end, known_time, stored_time
+from stores.graph.engine import Session
+from stores.graph.schema import OPEN_ENDED, Value, stored_time
 
 Direction = Literal["outgoing", "incoming"]
 _Ways = Direction | Literal["both"]
@@ -55,22 +55,14 @@ class NeighbourQuery:
         return self.incoming_names if way == "incoming" and self.incoming_names is not None else self.names
 
 
-class Neighbour(NamedTuple):
-    origin_id: str
-    id: str
-    relation_id: str
-    name: str
-    direction: Direction
-    valid_at: datetime
-    invalid_at: datetime | None
-
-    @property
-    def edge(self) -> "Edge":
-        return self.origin_id, self.id, self.name, self.direction
+Edge = tuple[str, str, str, Direction]
+"""Origin id, neighbour id, relation name, direction. A plain tuple: a walk passes thousands."""
+_Dated = tuple[datetime, str, Edge]
+"""With its `valid_at` and relation id."""
 
 
-def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) -> list[Neighbour]:
-    """Return neighbours of one entity, latest `valid_at` first, then by relation id.
+def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) -> list[Edge]:
+    """Return the edges of one entity, latest `valid_at` first, then by relation id.
 
     At most `limit_per_id + 1`; the surplus one tells of more. The engine chooses which ones a hub keeps.
     """
@@ -78,28 +70,24 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     at_once = len(query.ways) > 1 and query.incoming_names is None
     found = _along(session, origin_id, query, "both", now) if at_once else []
     if not at_once or len(found) > query.limit_per_id:
-        found = [neighbour for way in query.ways for neighbour in _along(session, origin_id, query, way, now)]
-    found.sort(key=lambda neighbour: neighbour.relation_id)
-    return sorted(found, key=lambda neighbour: neighbour.valid_at, reverse=True)[: query.limit_per_id + 1]
+        found = [edge for way in query.ways for edge in _along(session, origin_id, query, way, now)]
+    found.sort(key=lambda dated: dated[1])
+    latest = sorted(found, key=lambda dated: dated[0], reverse=True)[: query.limit_per_id + 1]
+    return [edge for _, _, edge in latest]
 
 
-def _along(session: Session, origin_id: str, query: NeighbourQuery, way: _Ways, now: datetime) -> list[Neighbour]:
-    found: list[Neighbour] = []
+def _along(session: Session, origin_id: str, query: NeighbourQuery, way: _Ways, now: datetime) -> list[_Dated]:
+    found: list[_Dated] = []
     loops: set[str] = set()
     rows = session.rows(_statement(query, way, session.hop_hint), id=origin_id, **_values(query, way, now))
-    for id_, relation_id, name, valid_at, invalid_at, source_id in rows:
+    for id_, relation_id, name, valid_at, source_id in rows:
         # Both ways, an edge from an entity to itself comes twice.
         outgoing = source_id == origin_id and relation_id not in loops
         if id_ == origin_id:
             loops.add(relation_id)
         direction: Direction = way if way != "both" else "outgoing" if outgoing else "incoming"
-        times = known_time(valid_at), known_end(invalid_at)
-        found.append(Neighbour(origin_id, id_, relation_id, name, direction, *times))
+        found.append((valid_at, relation_id, (origin_id, id_, name, direction)))
     return found
-
-
-Edge = tuple[str, str, str, Direction]
-"""Origin id, neighbour id, relation name, direction. A plain tuple: a walk passes thousands."""
 
 
 def _statement(query: NeighbourQuery, way: _Ways, hint: str) -> str:
@@ -109,7 +97,7 @@ def _statement(query: NeighbourQuery, way: _Ways, hint: str) -> str:
     return (
         f"MATCH (e0:Entity {{id: $id}}){left}[r1:Relation]{right}(e1:Entity) "
         f"WHERE e0.visibility IN $visibility AND {_tests(query, way)} {hint} "
-        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.invalid_at, r1.source_id LIMIT {limit}"
+        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.source_id LIMIT {limit}"
     )
 
 

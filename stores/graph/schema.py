@@ -8,9 +8,10 @@ graph depends only on the set of records applied, never on their order.
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from stores.graph.engine import Value
 from stores.records import Entity, Position, Relation
 
+Value = str | datetime | list[str] | list[list[str]]
+"""No integers: a prepared statement keeps the width of the first one it saw."""
 SCHEMA_VERSION = 1
 BURIED = ""
 OPEN_ENDED = datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 engines drop offsets (K5)
@@ -129,11 +130,3 @@ def position_values(position: Position) -> dict[str, Value]:
 def stored_time(moment: datetime | None) -> datetime:
     """Return naive UTC: engines drop the offset of an aware time (K5)."""
     return OPEN_ENDED if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
-
-
-def known_time(stored: datetime) -> datetime:
-    return stored.replace(tzinfo=UTC)
-
-
-def known_end(stored: datetime) -> datetime | None:
-    return None if stored == OPEN_ENDED else known_time(stored)

@@ -1,9 +1,9 @@
 """Results of a lexical search: hits, the terms that they hold, and scores by visible statistics."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from tantivy import DocAddress, Document, Query, Schema, Searcher
@@ -71,37 +71,18 @@ class HeldTerms:
         return [self.marks.get(key, 0) for key in keys]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Hits as columns, best first, ties by id."""
+class Scored(NamedTuple):
+    """Hit on its way to a result."""
 
-    ids: Sequence[str]
-    scores: Numbers
-    keys: Sequence[int]
-    addresses: list[DocAddress]
-
-    def without(self, record_ids: Collection[str]) -> Self:
-        if not record_ids:
-            return self
-        return self._at([at for at, each in enumerate(self.ids) if each not in record_ids])
-
-    def in_order(self, limit: int | None = None) -> Self:
-        if (np.diff(self.scores) < 0).all():
-            return self if limit is None or len(self.ids) <= limit else self._at(range(limit))
-        by_score = sorted(zip((-self.scores).tolist(), self.ids, range(len(self.ids)), strict=True))
-        return self._at([at for _, _, at in by_score[:limit]])
-
-    def _at(self, places: Sequence[int]) -> Self:
-        ids, keys, addresses = self.ids, self.keys, self.addresses
-        return type(self)(
-            [ids[at] for at in places],
-            self.scores[list(places)],
-            [keys[at] for at in places],
-            [addresses[at] for at in places],
-        )
+    id: str
+    score: float
+    key: int
+    address: DocAddress
 
 
-NO_HITS = Scored((), np.zeros(0), (), [])
+def in_order(hits: Iterable[Scored]) -> list[Scored]:
+    """Sort best first, ties by id."""
+    return sorted(hits, key=lambda hit: (-hit.score, hit.id))
 
 
 def keys_of(searcher: Searcher, addresses: list[DocAddress]) -> list[int]:
@@ -128,39 +109,39 @@ class Holding:
         self._searcher, self._schema = searcher, schema
         self._question, self._accepted = question, accepted
 
-    def masses(self, *found: Scored, question: Plan | None = None) -> dict[int, float]:
+    def masses(self, hits: Sequence[Scored], question: Plan | None = None) -> dict[int, float]:
         """Return the summed idf of the terms that each hit holds, by key, if any."""
         question = question or self._question
-        if not question.present or not any(hits.ids for hits in found):
+        if not question.present or not hits:
             return {}
         # Nearly every hit is among the best covered; a query by id takes three times as long.
         query = covering(self._schema, question, filters(self._schema, self._accepted))
         held = scores_by_key(self._searcher, query, _AT_ONCE)
-        pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
-        others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
+        others = [hit.id for hit in hits if hit.key not in held] if len(held) == _AT_ONCE else []
         if others:
             query = covering(self._schema, question, [any_of(self._schema, "id", others)])
             held |= scores_by_key(self._searcher, query, len(others))
         return held
 
-    def as_seen(self, stats: VisibleStats, hits: Scored, held: Mapping[int, float]) -> Scored:
+    def as_seen(self, stats: VisibleStats, hits: Sequence[Scored], held: Mapping[int, float]) -> Sequence[Scored]:
         """Rescore hits by the visible average length; `held` is from `masses`."""
         lengths, question = stats.lengths, self._question
-        if lengths is None or not hits.ids or not question.present:
+        if lengths is None or not hits or not question.present:
             return hits
-        tokens = self._part(lengths, hits, "exact", self.masses(hits, question=question.within("exact")))
+        tokens = self._part(lengths, hits, "exact", self.masses(hits, question.within("exact")))
         words = self._part(lengths, hits, "text", held)
         words = words._replace(masses=np.maximum(words.masses - tokens.masses, 0.0))
-        return replace(hits, scores=rescored(hits.scores, words, tokens)).in_order()
+        scores = rescored(np.array([hit.score for hit in hits]), words, tokens)
+        return in_order(hit._replace(score=score) for hit, score in zip(hits, scores.tolist(), strict=True))
 
-    def _part(self, lengths: Lengths, hits: Scored, field: Field, masses: Mapping[int, float]) -> Part:
+    def _part(self, lengths: Lengths, hits: Sequence[Scored], field: Field, masses: Mapping[int, float]) -> Part:
         present = self._question.within(field).present
         if not present:
-            nothing = np.zeros(len(hits.ids))
+            nothing = np.zeros(len(hits))
             return Part(nothing, Norms(nothing, nothing))
-        sizes = self._searcher.fast_field_values(LENGTHS[field], hits.addresses)
+        sizes = self._searcher.fast_field_values(LENGTHS[field], [hit.address for hit in hits])
         norms = lengths.norms(field, present[0].value, [int(size or 0) for size in sizes])
-        return Part(np.array([masses.get(key, 0.0) for key in hits.keys]), norms)
+        return Part(np.array([masses.get(hit.key, 0.0) for hit in hits]), norms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,11 @@
 Its files are a folder per generation; the highest one of the present format is valid.
 """
 
-import os
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import numpy as np
 from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
 from stores.clock import microseconds
@@ -18,18 +16,19 @@ from stores.index import IndexBatch
 from stores.lexical import queries, schema
 from stores.lexical.hits import (
     MOST_HELD,
-    NO_HITS,
     HeldTerms,
     Holding,
+    LexicalHit,
     LexicalHits,
     LexicalResult,
     Scored,
+    in_order,
     keys_of,
     records_of,
     scores_by_key,
     weigh,
 )
-from stores.lexical.neighbours import Alongside, Marked, Placed, Threads
+from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import Plan
 from stores.lexical.schema import Progress, key_of
 from stores.lexical.visible_stats import VisibleStats
@@ -60,7 +59,8 @@ class LexicalIndex:
         self._is_closed = False
         self._names: dict[int, str] = {}
         self._threads = Threads(self._placed)
-        self._code = Marked(lambda: self._columns(schema.CODE, "key")[0])
+        self._code: set[int]
+        """Keys of the records whose content is code."""
         self._searcher: Searcher
         self._seen: tuple[Searcher | None, dict[frozenset[str], VisibleStats]] = (None, {})
         """Statistics of the callers since the last commit."""
@@ -96,12 +96,12 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
         self._progress = Progress(batch.position, erasable, scattered)
         self._threads.update((key_of(record_id), placed.get(record_id)) for record_id in gone)
-        code = (
-            each
+        self._code.difference_update(map(key_of, gone))
+        self._code.update(
+            key_of(each)
             for each, document in zip(entities, documents, strict=True)
             if schema.CODE in document.get_all(schema.RESERVED)
         )
-        self._code.update(map(key_of, gone), map(key_of, code))
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 
@@ -122,19 +122,18 @@ class LexicalIndex:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
         scored = queries.scored(self._schema, question, filter)
-        others = self._best(searcher, scored, limit) if question.present else NO_HITS
+        others = self._best(searcher, scored, limit) if question.present else []
         holding = Holding(searcher, self._schema, question, filter)
-        held = holding.masses(named, others)
+        held = holding.masses([*named, *others])
         named, others = (holding.as_seen(stats, hits, held) for hits in (named, others))
-        chosen = frozenset(named.ids)
-        others = others.without(chosen)
-        shares = np.array([held.get(key, 0.0) for key in others.keys]) / (question.mass or 1.0)
-        hits = LexicalHits(
-            [*named.ids, *others.ids],
-            np.concatenate([named.scores, others.scores]),
-            np.concatenate([np.ones(len(chosen)), np.minimum(shares, 1.0)]),
+        chosen, mass = frozenset(hit.id for hit in named), question.mass or 1.0
+        hits = [LexicalHit(hit.id, hit.score, 1.0) for hit in named]
+        hits += (
+            LexicalHit(hit.id, hit.score, min(held.get(hit.key, 0.0) / mass, 1.0))
+            for hit in others
+            if hit.id not in chosen
         )
-        return _result(question, hits[:limit], chosen)
+        return _result(question, LexicalHits.of(hits[:limit]), chosen)
 
     def weigh(
         self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int, heed_names: bool = True
@@ -154,7 +153,7 @@ class LexicalIndex:
         return self._threads.speakers_of(map(key_of, record_ids))
 
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
-        return self._code.among(map(key_of, record_ids))
+        return [key_of(record_id) in self._code for record_id in record_ids]
 
     def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
         """Return the records that hold the whole question as a phrase."""
@@ -205,7 +204,7 @@ class LexicalIndex:
         question = queries.plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         terms = question.present
         query = queries.happening(self._schema, asked, terms, queries.filters(self._schema, filter))
-        return list(self._best(searcher, query, limit, by=None if terms else schema.HAPPENED[0]).ids)
+        return [hit.id for hit in self._best(searcher, query, limit, by=None if terms else schema.HAPPENED[0])]
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
         known = {key: self._names.get(key) for key in keys}
@@ -246,14 +245,18 @@ class LexicalIndex:
         del self._writer, self._searcher, self._index
         self._seen = (None, {})
         self._names.clear()
-        self._threads, self._code = Threads(tuple), Marked(tuple)
+        self._code.clear()
+        self._threads = Threads(tuple)
 
     def _rewrite(self) -> None:
         position = self._progress.position
         if position is None:
             return
-        self._copy_into(_start(self._folder), position)
-        adopted = _adopt_built(self._folder)
+        building, newest = self._folder / _BUILDING, _newest(self._folder)
+        self._copy_into(building, position)
+        adopted = newest.with_name(f"{schema.FORMAT}-{_number(newest) + 1}")
+        building.rename(adopted)
+        sync_folder(self._folder)
         self._writer.wait_merging_threads()
         self._adopt(adopted)
         _current(self._folder)  # removes the old one
@@ -264,8 +267,11 @@ class LexicalIndex:
         # Made once per commit: it takes as long as a search.
         self._searcher = self._index.searcher()
         self._progress = _progress_of(self._searcher, self._index)
+        self._code = set(*self._columns(schema.CODE, "key"))
 
     def _copy_into(self, folder: Path, position: Position) -> None:
+        _remove(folder)
+        folder.mkdir()
         target = schema.open_index(str(folder))
         writer = target.writer(_HEAP_BYTES, 1)
         for document in records_of(self._searcher):
@@ -274,9 +280,9 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
+    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Sequence[Scored]:
         if not question.ids and not (question.name and searcher.doc_freq("name", question.name)):
-            return NO_HITS
+            return []
         return self._best(searcher, queries.named(self._schema, question, accepted), limit)
 
     def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> VisibleStats:
@@ -289,7 +295,7 @@ class LexicalIndex:
             known[visibility] = VisibleStats(searcher, self._schema, visible)
         return known[visibility]
 
-    def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
+    def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Sequence[Scored]:
         depth = limit + 1
         while True:
             found = searcher.search(query, limit=depth, count=False, order_by_field=by).hits
@@ -301,8 +307,9 @@ class LexicalIndex:
         kept = [hit for hit in found if hit[0] >= last]
         addresses = [address for _, address in kept]
         keys = keys_of(searcher, addresses)
-        scores = np.array([score for score, _ in kept], np.float64)
-        return Scored(self._ids(searcher, keys, addresses), scores, keys, addresses).in_order(limit)
+        ids = self._ids(searcher, keys, addresses)
+        scored = (Scored(*hit) for hit in zip(ids, [score for score, _ in kept], keys, addresses, strict=True))
+        return in_order(scored)[:limit]
 
     def _ids(self, searcher: Searcher, keys: Sequence[int], addresses: Sequence[DocAddress]) -> list[str]:
         known = list(map(self._names.get, keys))
@@ -351,7 +358,7 @@ def _progress_of(searcher: Searcher, index: Index) -> Progress:
 def _current(folder: Path) -> Path:
     """Return the valid generation, creating it where needed; remove everything else."""
     folder.mkdir(parents=True, exist_ok=True)
-    newest = _path(folder, max(_numbers(folder), default=1))
+    newest = _newest(folder)
     for entry in folder.iterdir():
         if entry != newest:
             _remove(entry)
@@ -359,28 +366,14 @@ def _current(folder: Path) -> Path:
     return newest
 
 
-def _start(folder: Path) -> Path:
-    building = folder / _BUILDING
-    _remove(building)
-    building.mkdir()
-    return building
+def _newest(folder: Path) -> Path:
+    generations = [each for each in folder.glob(f"{schema.FORMAT}-*") if _number(each)]
+    return max(generations, key=_number, default=folder / f"{schema.FORMAT}-1")
 
 
-def _adopt_built(folder: Path) -> Path:
-    """Make the built generation the valid one, durably."""
-    adopted = _path(folder, max(_numbers(folder), default=0) + 1)
-    os.rename(folder / _BUILDING, adopted)
-    sync_folder(folder)
-    return adopted
-
-
-def _numbers(folder: Path) -> list[int]:
-    numbers = (entry.name.removeprefix(f"{schema.FORMAT}-") for entry in folder.glob(f"{schema.FORMAT}-*"))
-    return [int(number) for number in numbers if number.isdecimal()]
-
-
-def _path(folder: Path, number: int) -> Path:
-    return folder / f"{schema.FORMAT}-{number}"
+def _number(generation: Path) -> int:
+    _, _, number = generation.name.partition("-")
+    return int(number) if number.isdecimal() else 0
 
 
 def _remove(path: Path) -> None:

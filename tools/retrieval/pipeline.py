@@ -213,7 +213,7 @@ def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequ
 
 
 def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) -> list[Link]:
-    return [Link(each.origin_id, each.id, each.name) for each in graph.neighbours(seeds, query=query)]
+    return [Link(origin, other, name) for origin, other, name, _ in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(evidence: Evidence, past: Past | None, ranking: Ranking) -> Times:

@@ -49,7 +49,13 @@ def test_a_list_leaves_the_graph_as_single_records_do(graph: GraphIndex, tmp_pat
 
 @pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(987, 6, 5, 4, 3, 2, 1, tzinfo=UTC)])
 def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment: datetime) -> None:
-    links = [replace(link, valid_at=moment) for link in ring(until=NOW + timedelta(microseconds=7))]
-    graph.apply(batch(entities(IDS), links))
-    [first, *_] = graph.neighbours(IDS[:1], query=EVERYTHING)
-    assert (first.valid_at, first.invalid_at) == (moment, NOW + timedelta(microseconds=7))
+    end, instant = NOW + timedelta(microseconds=7), timedelta(microseconds=1)
+    graph.apply(batch(entities(IDS), [replace(link, valid_at=moment) for link in ring(until=end)]))
+
+    def is_linked(at: datetime) -> bool:
+        return bool(graph.neighbours(IDS[:1], query=replace(EVERYTHING, as_of=at)))
+
+    assert is_linked(moment)
+    assert is_linked(end - instant)
+    assert not is_linked(end)
+    assert moment.year == 1 or not is_linked(moment - instant)

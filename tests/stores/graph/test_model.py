@@ -12,8 +12,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stores.graph import GraphIndex, Neighbour, NeighbourQuery
-from stores.graph.neighbours import Edge, breadth_first
+from stores.graph import Direction, Edge, GraphIndex, NeighbourQuery
+from stores.graph.neighbours import breadth_first
 from stores.index import IndexBatch, Item
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, NOW, entity, relation
@@ -98,15 +98,17 @@ class Model:
         ends = self.entities.keys()
         return [each for each in self.relations.values() if {each.source_id, each.target_id} <= ends]
 
-    def neighbours(self, origin: str, query: NeighbourQuery) -> set[Neighbour]:
-        found = set()
+    def neighbours(self, origin: str, query: NeighbourQuery) -> list[Edge]:
+        found: list[tuple[Relation, str, Direction]] = []
         for edge in self.edges():
             if edge.source_id == origin and self.passes(edge, edge.target_id, origin, query):
-                found.add(_seen(edge, origin, edge.target_id, "outgoing"))
+                found.append((edge, edge.target_id, "outgoing"))
             back = query if query.incoming_names is None else replace(query, names=query.incoming_names)
             if query.include_incoming and edge.target_id == origin and self.passes(edge, edge.source_id, origin, back):
-                found.add(_seen(edge, origin, edge.source_id, "incoming"))
-        return found
+                found.append((edge, edge.source_id, "incoming"))
+        found.sort(key=lambda seen: seen[0].id)
+        found.sort(key=lambda seen: seen[0].valid_at, reverse=True)
+        return [(origin, other, edge.name, direction) for edge, other, direction in found]
 
     def passes(self, edge: Relation, other: str, origin: str, query: NeighbourQuery) -> bool:
         far = self.entities[other]
@@ -132,10 +134,6 @@ def _true_at(edge: Relation, query: NeighbourQuery) -> bool:
     return edge.expired_at is None
 
 
-def _seen(edge: Relation, origin: str, other: str, direction: str) -> Neighbour:
-    return Neighbour(origin, other, edge.id, edge.name, direction, edge.valid_at, edge.invalid_at)  # type: ignore[arg-type]
-
-
 def _open(folder: Path) -> GraphIndex:
     return GraphIndex(folder, engine=ENGINE, clock=lambda: NOW)
 
@@ -158,14 +156,10 @@ def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -
     assert graph.relation_ids() == {edge.id for edge in model.edges()}
     for query in queries:
         found = graph.neighbours(IDS, query=query)
-        assert len(found) == len(set(found))
-        expected: set[Neighbour] = set()
-        for origin in model.entities:
-            expected |= model.neighbours(origin, query)
-        assert set(found) == expected
+        assert found == [edge for origin in IDS for edge in model.neighbours(origin, query)]
 
         def one_by_one(ids: Sequence[str], query: NeighbourQuery = query) -> tuple[list[Edge], bool]:
-            return [each.edge for each in graph.neighbours(ids, query=query)], False
+            return graph.neighbours(ids, query=query), False
 
         for origin in IDS:
             plain = breadth_first(origin, depth=3, cap=100, neighbours=one_by_one)
