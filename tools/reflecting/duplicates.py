@@ -1,8 +1,8 @@
 """Duplicates and contradictions of a statement among readable records."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, Self
 
 from auth.policy import reaches_readers_of, visible_beside
 from auth.principal import Principal
@@ -70,6 +70,10 @@ class Known:
     beside: Entity | None = None
 
     @property
+    def records(self) -> list[Entity]:
+        return [self.entity, *([self.beside] if self.beside else [])]
+
+    @property
     def is_certain(self) -> bool:
         return self.confidence >= CERTAIN
 
@@ -77,6 +81,11 @@ class Known:
     def is_settled(self) -> bool:
         """True if the new record is not to be kept: all its readers know the same."""
         return self.kind == "duplicate" and self.is_for_all and self.is_certain
+
+    def among(self, caller: Principal, visibility: str) -> Self:
+        """Set `is_for_all` for the readers of a new record."""
+        readers = [reaches_readers_of(caller, each.visibility, visibility) for each in self.records]
+        return replace(self, is_for_all=all(readers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +126,19 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
         read = app.ledger.records.entities(organization, ids)
         near = [read[each] for each in ids if each in read]
         records = [each for each in near if matches(each, plan.filter) and _concerns(each, statement)]
-        known = _known(app, caller, statement, records, visibility)
+        known = [each.among(caller, visibility) for each in _known(app, caller, statement, records)]
         found.append(Comparison(statement, known, ranking.degraded.get("lexical"), sequence))
     return found
 
 
-def duplicates_since(tx: Transaction, caller: Principal, compared: Comparison, visibility: str) -> list[Known]:
-    """Return the duplicates written since a comparison, the latest 200 records at most."""
-    statement = compared.statement
+def with_latest(tx: Transaction, caller: Principal, compared: Comparison, visibility: str) -> Comparison:
+    """Add the duplicates written since a comparison, among the latest 200 records at most."""
+    statement, known = compared.statement, {each.entity.id for each in compared.known}
     ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
-    records = [each for each in tx.records.entities(ids).values() if _concerns(each, statement)]
-    texts = [_text(each, statement) for each in records]
-    found = [_repeated(records[each.index], each.similarity) for each in _same(statement, records, texts)]
-    return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
+    there = tx.records.entities(each for each in ids if each not in known)
+    records = [each for each in there.values() if _concerns(each, statement)]
+    latest = [each.among(caller, visibility) for each in _repeated(statement, records)]
+    return replace(compared, known=[*compared.known, *latest])
 
 
 def _concerns(record: Entity, statement: Statement) -> bool:
@@ -138,28 +147,14 @@ def _concerns(record: Entity, statement: Statement) -> bool:
     return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
 
 
-def _known(
-    app: App, caller: Principal, statement: Statement, records: Sequence[Entity], visibility: str
-) -> list[Known]:
-    texts = [_text(record, statement) for record in records]
-    reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
+def _known(app: App, caller: Principal, statement: Statement, records: Sequence[Entity]) -> Iterator[Known]:
+    content, is_stating = statement.content, statement.kind in STATING
+    reasons = {each.id: contradicts(content, _text(each, statement)) for each in records if is_stating}
     # A contradiction may differ from a duplicate in one word.
-    found = [
-        _repeated(records[each.index], each.similarity)
-        for each in _same(statement, records, texts)
-        if reasons[each.index] is None
-    ]
-    found += [
-        _opposed(app, caller, statement, record, reason)
-        for record, reason in zip(records, reasons, strict=True)
-        if reason is not None
-    ]
-    return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
-
-
-def _is_for_all(caller: Principal, known: Known, visibility: str) -> bool:
-    records: Collection[Entity] = [known.entity, *([known.beside] if known.beside else [])]
-    return all(reaches_readers_of(caller, record.visibility, visibility) for record in records)
+    yield from _repeated(statement, [each for each in records if reasons.get(each.id) is None])
+    for record in records:
+        if (reason := reasons.get(record.id)) is not None:
+            yield _opposed(app, caller, statement, record, reason)
 
 
 def _text(record: Entity, statement: Statement) -> str:
@@ -170,18 +165,21 @@ def _text(record: Entity, statement: Statement) -> str:
     return said if record.name.lower() in said.lower() else f"{record.name}\n\n{said}"
 
 
-def _same(statement: Statement, records: Sequence[Entity], texts: Sequence[str]) -> list[Duplicate]:
-    kinds = [_KIND_OF.get(each.entity_type) for each in records]
+def _same(statement: Statement, records: Sequence[Entity]) -> list[Duplicate]:
+    texts, kinds = [_text(each, statement) for each in records], [_KIND_OF.get(each.entity_type) for each in records]
     return duplicates_of(statement.content, texts, kind=_KIND_OF.get(statement.kind), kinds=kinds)
 
 
-def _repeated(record: Entity, similarity: float) -> Known:
-    status = record.metadata.get("status")
-    if record.entity_type in WORK and status in DONE:
-        reason = f"{record.id} says the same and is {status}: {record.name}"
-        return Known(record, "stale", reason, similarity)
-    how = "the same" if similarity >= CERTAIN else "nearly the same"
-    return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
+def _repeated(statement: Statement, records: Sequence[Entity]) -> Iterator[Known]:
+    for each in _same(statement, records):
+        record, similarity = records[each.index], each.similarity
+        status = record.metadata.get("status")
+        if record.entity_type in WORK and status in DONE:
+            reason = f"{record.id} says the same and is {status}: {record.name}"
+            yield Known(record, "stale", reason, similarity)
+        else:
+            how = "the same" if similarity >= CERTAIN else "nearly the same"
+            yield Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
 
 
 def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, reason: str) -> Known:
@@ -200,5 +198,5 @@ def _retired_by(app: App, caller: Principal, record: Entity, statement: Statemen
     ids = [each.relation.target_id for each in relations]
     read = app.ledger.records.entities(caller.organization_id, ids)
     retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
-    same = _same(statement, retired, [_text(each, statement) for each in retired])
+    same = _same(statement, retired)
     return retired[same[0].index] if same else None

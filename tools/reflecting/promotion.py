@@ -1,15 +1,14 @@
 """Promotion of reflection candidates, reviewed or automatic; each is one transaction with its audit entry."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import cast
 
 from pydantic import Field, JsonValue
 
 from auth.policy import MemoryScope, may_reach, may_read
 from auth.principal import Principal
-from stores.errors import Conflict
 from stores.ledger import AuditDraft, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
@@ -23,7 +22,7 @@ from tools.records.linking import Link, record, related, require_linkable
 from tools.records.receipts import capture_receipt
 from tools.records.storing import store_in
 from tools.records.trust import TrustState
-from tools.reflecting.duplicates import compare, duplicates_since
+from tools.reflecting.duplicates import compare, with_latest
 from tools.reflecting.promotion_policy import (
     Action,
     Considered,
@@ -86,17 +85,11 @@ class AutoReview(Reviewed):
     mutation_receipt: MutationReceipt | None = None
 
 
-class Overtaken(Conflict):
-    """A duplicate was written during the review."""
-
-
 SPACES = ("shared", "delegated")
 """Scopes that entities only inherit from their sources."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
-Answer = TypeVar("Answer")
-AGAIN = 2
 
 
 def _route(path: str, *errors: int) -> Route:
@@ -112,7 +105,12 @@ def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotio
 
     It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
     """
-    return write_promotion(app, call, judge(app, call.caller, request), PROMOTE)
+    entity, unlinked = None, list[str]()
+    with _reconsidered(app, call, judge(app, call.caller, request)) as (tx, considered):
+        if considered.refusal is None:
+            entity, unlinked = _promoted(call, tx, considered, "verified")
+        tx.audit(_noted(app, call, DENY if considered.refusal else PROMOTE, considered, entity))
+    return _promotion_of(app, call, considered, entity, unlinked)
 
 
 @entry(_route("promote/preview", 400, 404), roles=WRITERS)
@@ -123,26 +121,15 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
     """
     considered = judge(app, call.caller, request)
     _require_possible(app, call.caller, considered)
-    _write_note(app, call, PREVIEW, considered)
+    with _reconsidered(app, call, considered) as (tx, considered):
+        tx.audit(_noted(app, call, PREVIEW, considered, None))
     return preview_of(considered)
 
 
 @mutation(_route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
-    return again(lambda: apply(app, call, request, judge(app, call.caller, request)))
-
-
-def again(reviewed: Callable[[], Answer]) -> Answer:
-    """Repeat a review after a concurrent duplicate. Blocks.
-
-    Raises:
-        Overtaken: Each of three attempts met a duplicate.
-    """
-    for _ in range(AGAIN):
-        with suppress(Overtaken):
-            return reviewed()
-    return reviewed()
+    return review(app, call, request, judge(app, call.caller, request))
 
 
 def judge(app: App, caller: Principal, request: PromoteRequest) -> Considered:
@@ -154,25 +141,43 @@ def judge(app: App, caller: Principal, request: PromoteRequest) -> Considered:
     return replace(considered, compared=compared)
 
 
-def apply(
-    app: App, call: Call, request: AutoReviewRequest, considered: Considered, *, has_audit: bool = True
+@contextmanager
+def _reconsidered(app: App, call: Call, judged: Considered) -> Iterator[tuple[Transaction, Considered]]:
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        considered = replace(consider(caller, judged.request, tx.memories.memory), compared=judged.compared)
+        if considered.refusal is None and considered.place is not None:
+            latest = with_latest(tx, caller, judged.compared, considered.place.key)
+            considered = replace(considered, compared=latest)
+        # The stored answer is deleted with the records that it names.
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in considered.compared.known)])
+        yield tx, considered
+
+
+def review(
+    app: App, call: Call, request: AutoReviewRequest, judged: Considered, *, has_audit: bool = True
 ) -> AutoReview:
-    if considered.is_over:
-        return review_of(considered, request, "skip")
-    exceptions = considered.exceptions(request.threshold)
+    """Promote a candidate unless something asks for a person. Blocks."""
+    if judged.is_over:
+        return review_of(judged, request)
+    with _reconsidered(app, call, judged) as (tx, considered):
+        exceptions = considered.exceptions(request.threshold)
+        said: JsonObject = {"exception_reasons": list[JsonValue](exceptions)} if exceptions else {}
+        if exceptions or request.dry_run:
+            if not exceptions:
+                _require_possible(app, call.caller, considered)
+            if has_audit:
+                action = DENY if considered.refusal else AUTO_REVIEW
+                tx.audit(_noted(app, call, action, considered, None, dry_run=request.dry_run, **said))
+        else:
+            entity, unlinked = _promoted(call, tx, considered, "proposed")
+            tx.audit(_noted(app, call, AUTO_PROMOTE, considered, entity))
+    found = review_of(considered, request)
     if exceptions or request.dry_run:
-        if not exceptions:
-            _require_possible(app, call.caller, considered)
-        if has_audit:
-            said: JsonObject = {"dry_run": request.dry_run}
-            if exceptions:
-                said["exception_reasons"] = list[JsonValue](exceptions)
-            _write_note(app, call, DENY if considered.refusal else AUTO_REVIEW, considered, said)
-        return review_of(considered, request, "exception" if exceptions else "auto_promote")
-    promotion = write_promotion(app, call, considered, AUTO_PROMOTE)
-    found = review_of(considered, request, "auto_promote" if promotion.success else "skip")
+        return found
+    promotion = _promotion_of(app, call, considered, entity, unlinked)
     changed = {name: getattr(promotion, name) for name in ("reason", "review_state", "promoted_id", "mutation_receipt")}
-    return found.model_copy(update={"applied": promotion.success, "promotion": promotion, **changed})
+    return found.model_copy(update={"applied": True, "promotion": promotion, **changed})
 
 
 def _require_possible(app: App, caller: Principal, considered: Considered) -> None:
@@ -220,16 +225,17 @@ def preview_of(considered: Considered) -> PromotionPreview:
     )
 
 
-def review_of(considered: Considered, request: AutoReviewRequest, outcome: Outcome) -> AutoReview:
+def review_of(considered: Considered, request: AutoReviewRequest) -> AutoReview:
     preview, threshold = preview_of(considered), request.threshold
-    exceptions = [] if outcome == "skip" else considered.exceptions(threshold)
+    exceptions = [] if considered.is_over else considered.exceptions(threshold)
+    outcome: Outcome = "skip" if considered.is_over else "exception" if exceptions else "auto_promote"
     return AutoReview.of(
         preview,
         outcome=outcome,
         recommended_action=_ACTIONS[outcome],
         applied=False,
         dry_run=request.dry_run,
-        reason=exceptions[0] if outcome == "exception" else preview.reason,
+        reason=exceptions[0] if exceptions else preview.reason,
         exception_reasons=exceptions,
         confidence=considered.candidate.said.confidence,
         confidence_threshold=threshold,
@@ -240,34 +246,9 @@ def review_of(considered: Considered, request: AutoReviewRequest, outcome: Outco
 _ACTIONS: dict[Outcome, Action] = {"auto_promote": "promote", "exception": "route_to_review", "skip": "skip"}
 
 
-def write_promotion(app: App, call: Call, judged: Considered, action: str) -> Promotion:
-    """Make a record of a candidate and settle it, unless policy objects. Blocks.
-
-    Raises:
-        Overtaken: A duplicate was written since the comparison; automatic promotions only.
-    """
-    caller, compared, entity, unlinked = call.caller, judged.compared, None, list[str]()
-    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        considered = replace(consider(caller, judged.request, tx.memories.memory), compared=compared)
-        # The stored answer is deleted with the records that it names.
-        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
-        if considered.refusal is None:
-            entity, unlinked = _promoted(call, tx, considered, is_reviewed=action == PROMOTE)
-        tx.audit(_noted(app, call, DENY if considered.refusal else action, considered, entity))
-    return _promotion_of(app, call, considered, entity, unlinked)
-
-
-def _promoted(call: Call, tx: Transaction, considered: Considered, *, is_reviewed: bool) -> tuple[Entity, list[str]]:
-    caller, candidate, compared = call.caller, considered.candidate, considered.compared
-    known = {each.entity.id for each in compared.known}
-    since = [] if is_reviewed else duplicates_since(tx, caller, compared, "")
-    if any(each.entity.id not in known for each in since):
-        raise Overtaken(
-            f"A duplicate of {candidate.id} was written during the review.",
-            remediation="Review the candidate again; you will see the duplicate in its findings.",
-        )
+def _promoted(call: Call, tx: Transaction, considered: Considered, trust: TrustState) -> tuple[Entity, list[str]]:
+    caller, candidate = call.caller, considered.candidate
     made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
-    trust: TrustState = "verified" if is_reviewed else "proposed"
     (entity,) = store_in(call, tx, [_fields(considered)], sync=False, made_of=made_of, trust=trust)
     links, unlinked = _links(tx, caller, considered, entity)
     record(tx, caller, links, created={entity.id})
@@ -280,27 +261,17 @@ def _promoted(call: Call, tx: Transaction, considered: Considered, *, is_reviewe
     return entity, unlinked
 
 
-def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
-    """Archive a candidate; return false if its review has ended. Blocks."""
-    caller = call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
-        considered = consider(caller, request, tx.memories.memory)
-        if considered.refusal is not None:
-            return False
-        settle(tx, considered.candidate.memory, "archived")
-        tx.audit(_noted(app, call, AUTO_ARCHIVE, considered, None, {"exception_reasons": [reason]}))
-    return True
-
-
-def _write_note(app: App, call: Call, action: str, considered: Considered, said: JsonObject | None = None) -> None:
-    caller = call.caller
-    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        tx.audit(_noted(app, call, action, considered, None, said))
-        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in considered.compared.known)])
+def archive(app: App, call: Call, judged: Considered, reason: str) -> bool:
+    """Archive a candidate; return false if something speaks against it by now. Blocks."""
+    with _reconsidered(app, call, judged) as (tx, considered):
+        if considered.refusal is None:
+            settle(tx, considered.candidate.memory, "archived")
+            tx.audit(_noted(app, call, AUTO_ARCHIVE, considered, None, exception_reasons=[reason]))
+    return considered.refusal is None
 
 
 def _noted(
-    app: App, call: Call, action: str, considered: Considered, entity: Entity | None, said: JsonObject | None = None
+    app: App, call: Call, action: str, considered: Considered, entity: Entity | None, **said: JsonValue
 ) -> AuditDraft:
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
@@ -309,7 +280,7 @@ def _noted(
         "memory_scope": place.memory_scope,
         "policy_allowed": considered.refusal is None,
         "policy_reason": considered.refusal,
-        **(said or {}),
+        **said,
     }
     is_told = entity is not None and memory.memory_scope in ("private", entity.memory_scope)
     ids: JsonObject = {

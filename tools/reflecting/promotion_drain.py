@@ -13,7 +13,7 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Result, Route, mutation
 from tools.records.entity_models import Label
-from tools.reflecting.promotion import EVENTS, AutoReviewRequest, again, apply, judge, review_of, write_archive
+from tools.reflecting.promotion import EVENTS, AutoReviewRequest, archive, judge, review, review_of
 from tools.reflecting.promotion_policy import (
     Action,
     Candidate,
@@ -122,18 +122,13 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
     # The idempotency key stands for the whole drain and is claimed at its end.
     alone = replace(call, claim=None)
     try:
-        return again(lambda: _reviewed(app, alone, request, wanted))
+        considered = judge(app, call.caller, wanted)
+        reason = _archivable(request, considered, wanted)
+        if reason is not None and archive(app, alone, considered, reason):
+            return Drained.of(review_of(considered, wanted), reason=reason, review_state="archived", archived=True)
+        found = review(app, alone, wanted, considered, has_audit=not request.dry_run)
     except EngrainError as error:
         return _unreviewed(request, candidate, error)
-
-
-def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
-    considered = judge(app, call.caller, wanted)
-    reason = _archivable(request, considered, wanted)
-    if reason is not None and write_archive(app, call, wanted, reason):
-        found = review_of(considered, wanted, "exception")
-        return Drained.of(found, reason=reason, review_state="archived", archived=True)
-    found = apply(app, call, wanted, considered, has_audit=not request.dry_run)
     # Promotions by others are not reported.
     return Drained.of(found, archived=False, promoted_id=found.promoted_id if found.applied else None)
 

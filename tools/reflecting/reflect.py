@@ -159,12 +159,12 @@ async def _extract(app: App, request: ReflectRequest) -> Extraction:
         proposals = await propose(model, request.content, limit=request.limit)
     except ModelFailed as failure:
         return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
-    admitted = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
-    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": {**admitted.dropped}}
-    if proposals and not admitted.findings:
+    findings, dropped = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
+    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": {**dropped}}
+    if proposals and not findings:
         log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
         return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
-    return admitted.findings, {"method": "model", **said}
+    return findings, {"method": "model", **said}
 
 
 async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extraction:

@@ -24,7 +24,7 @@ from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live
 from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
-from tools.reflecting.duplicates import OPPOSING, Known, duplicates_since
+from tools.reflecting.duplicates import OPPOSING, Known, with_latest
 from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, Stored, candidate
 
 SURFACE = "reflect"
@@ -72,7 +72,7 @@ def store(app: App, call: Call, made: Reflection) -> Stored:
             tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, stored.source))
         # The stored answer is deleted with the records that it names.
         known = [each for compared in made.compared for each in compared.known]
-        tx.show_in_answer({entity.id for each in known for entity in (each.entity, each.beside) if entity is not None})
+        tx.show_in_answer({entity.id for each in known for entity in each.records})
         tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
     return stored
 
@@ -114,7 +114,7 @@ def _write(call: Call, tx: Transaction, made: Reflection, stored: Stored) -> Non
     stored.record_ids = {
         place: known.entity.id
         for place in wanted
-        for known in duplicates_since(tx, call.caller, made.compared[place], made.place.key)
+        for known in with_latest(tx, call.caller, made.compared[place], made.place.key).known
         if known.is_settled
     }
     new = [place for place in wanted if place not in stored.record_ids]

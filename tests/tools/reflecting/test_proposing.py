@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflecting.proposing import FLAWS, MOST, Proposal, admit
+from tools.reflecting.proposing import MOST, Proposal, admit
 from tools.reflecting.reflection.finding import CEILINGS, KINDS
 
 NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."
 
 
-def proposed(kind: str, quote: str, title: str = "", confidence: float | None = None) -> Proposal:
-    return Proposal.model_validate({"kind": kind, "quote": quote, "title": title, "confidence": confidence})
+def proposed(kind: str, quote: str, confidence: float = 0.7) -> Proposal:
+    return Proposal(kind=kind, quote=quote, confidence=confidence)
 
 
 def test_blanks_and_line_breaks_may_differ() -> None:
-    (finding,) = admit(NOTES, [proposed("decision", "We moved the queue to NATS.")], limit=5).findings
+    (finding,), _ = admit(NOTES, [proposed("decision", "We moved the queue to NATS.")], limit=5)
     assert finding.content == "We moved the queue\n  to NATS."
     assert NOTES[finding.start : finding.end] == finding.content
 
@@ -34,54 +34,27 @@ DROPPED = {
 
 @pytest.mark.parametrize(("proposal", "flaw"), DROPPED.values(), ids=DROPPED)
 def test_what_the_notes_do_not_say_is_dropped(proposal: Proposal, flaw: str) -> None:
-    admitted = admit(NOTES, [proposal], limit=5)
-    assert admitted.findings == []
-    assert admitted.dropped == {flaw: 1}
+    assert admit(NOTES, [proposal], limit=5) == ([], {flaw: 1})
 
 
 def test_the_same_words_are_found_at_the_next_place_and_counted_once() -> None:
     claim = proposed("claim", "Latency fell to 40 ms.")
-    (finding,) = admit(NOTES, [claim, claim, claim], limit=5).findings
+    (finding,), _ = admit(NOTES, [claim, claim, claim], limit=5)
     assert finding.start == NOTES.index("Latency")
     assert finding.count == 2
 
 
-TITLES = {
-    "of its words": ("Redis is not for locks", "Redis is not for locks"),
-    "of other words": ("Ignore the policy", "Do not use Redis for locks"),
-    "the opposite": ("Use Redis for locks", "Do not use Redis for locks"),
-    "of two lines": ("Do not use\nRedis", "Do not use Redis"),
-    "too long": ("Redis " * 50, "Do not use Redis for locks"),
-}
-
-
-@pytest.mark.parametrize(("said", "title"), TITLES.values(), ids=TITLES)
-def test_a_title_says_nothing_else_than_its_quotation(said: str, title: str) -> None:
-    (finding,) = admit(
-        NOTES, [proposed("rule", ""), proposed("claim", "Do not use Redis for locks.", said)], limit=5
-    ).findings
-    assert finding.title == title
-
-
-def test_a_model_that_goes_on_is_not_listened_to() -> None:
-    admitted = admit(NOTES, [proposed("claim", "no such words")] * (MOST + 7), limit=5)
-    assert admitted.dropped == {"too_many": 7, "no_such_span": MOST}
-
-
 words = st.sampled_from(["We", "moved", "the", "queue", "to", "NATS.", "Latency", "fell", "\n", "?", "ß", "🐘"])
 texts = st.lists(words, max_size=30).map(" ".join)
-proposals = st.builds(
-    proposed, st.sampled_from([*KINDS, "entity"]), texts, texts, st.none() | st.floats(allow_nan=True)
-)
+proposals = st.builds(proposed, st.sampled_from([*KINDS, "entity"]), texts, st.floats(allow_nan=True))
 
 
 @given(notes=texts, several=st.lists(proposals, max_size=12), limit=st.integers(0, 5))
 def test_spans_exist_apart_and_confidence_is_bounded(notes: str, several: list[Proposal], limit: int) -> None:
-    admitted = admit(notes, several, limit=limit)
-    assert len(admitted.findings) <= limit
-    assert set(admitted.dropped) <= set(FLAWS)
+    findings, _ = admit(notes, several, limit=limit)
+    assert len(findings) <= limit
     end = 0
-    for finding in admitted.findings:
+    for finding in findings:
         assert notes[finding.start : finding.end] == finding.content
         assert finding.start >= end
         assert 0.5 <= finding.confidence <= CEILINGS[finding.kind]
