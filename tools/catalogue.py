@@ -26,7 +26,7 @@ from tools.people import (
     teams,
 )
 from tools.reflecting import promotion, promotion_drain, reflect
-from tools.relations import explore, neighbors, relations, temporal
+from tools.relations import explore, relations, temporal
 from tools.runtime import logs
 from tools.search import exposure, search
 from tools.synthesis import operations as synthesis
@@ -34,7 +34,7 @@ from tools.work import manage, notes, project_metrics, tasks
 
 _MODULES = (
     account, api_keys, sessions, device, external, organizations, membership, invitations, teams, audit, search,
-    context, exposure, create, entities, change, tasks, notes, manage, explore, neighbors,
+    context, exposure, create, entities, change, tasks, notes, manage, explore,
     documents, project_metrics, relations, temporal, crawling, reflect, synthesis, memories,
     remember, promotion, promotion_drain, captures, experience, inspection, corrections,
     sharing, review, spaces, access_preview, imports, exporting, status, logs,

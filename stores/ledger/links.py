@@ -11,7 +11,6 @@ import sqlalchemy as sql
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, here, json_list, listed, sound, visible
 from stores.ledger.encoding import optional_instant, to_micros
-from stores.ledger.listing import EntityQuery, conditions
 from stores.ledger.relations import (
     RELATIONS,
     SUPERSEDES,
@@ -30,8 +29,6 @@ _entities = schema.entities
 _table = schema.relations
 _shown = schema.relations.alias("shown")
 Way = Literal["outgoing", "incoming"]
-Names = Mapping[Way, frozenset[str] | None]
-"""Wanted names by direction; None means all."""
 
 
 class Link(NamedTuple):
@@ -72,28 +69,6 @@ def _towards(way: Way) -> sql.Select[Any]:
 
 _parts = sql.union_all(_towards("outgoing"), _towards("incoming")).subquery()
 _around = sql.select(AsJson(*_parts.c))
-
-
-def _links(
-    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
-) -> sql.Select[Any]:
-    near, far = (_table.c.source_id, _table.c.target_id)[:: 1 if way == "outgoing" else -1]
-    found = sql.select(
-        far.label("id"),
-        _table.c.name,
-        sql.literal(way).label("way"),
-        _table.c.valid_at,
-        _table.c.id.label("relation_id"),
-    ).join(_entities, sql.and_(_entities.c.organization_id == _table.c.organization_id, _entities.c.id == far))
-    found = found.where(
-        _table.c.organization_id == organization_id,
-        near == entity_id,
-        far != entity_id,
-        _table.c.visibility.in_(sorted(query.visibility)),
-        is_present,
-        *conditions(organization_id, query),
-    )
-    return found if wanted is None else found.where(_table.c.name.in_(sorted(wanted)))
 
 
 _NO_LIMIT = 2**31 - 1
@@ -229,17 +204,6 @@ class LinkReads(Store):
         if as_of is None:
             return dict(self._packed(_names_now, values))
         return dict(self._packed(_names_then, values | {"at": to_micros(as_of)}))
-
-    def links_to_matching(
-        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
-    ) -> list[Link]:
-        """Return present facts between an entity and those matching a query, by `valid_at` descending."""
-        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
-        if not parts:
-            return []
-        found = sql.union_all(*parts).subquery()
-        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
-        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
 
     def links_around(
         self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int

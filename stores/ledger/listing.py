@@ -167,7 +167,7 @@ class Listing(EntityReads):
     def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
         if query.sort_by in _PLACES and not query.search and (found := self._labelled(organization_id, query)):
             return found
-        matching = and_(*conditions(organization_id, query))
+        matching = and_(*_conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
@@ -292,7 +292,7 @@ def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElem
     return found, _count(connection, matching)
 
 
-def conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     columns, wanted = _table.c, _wanted(query)
     yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))

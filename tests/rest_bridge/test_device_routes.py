@@ -6,13 +6,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from auth.device import ALPHABET
 from rest_bridge.application import build_asgi
 from stores.ledger import AuditQuery
 from stores.records import Organization
 from tests.rest_bridge.harness import BASE, Client, Clock, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
-from tools.people.device import GRANT_TYPE
+from tools.people.device import ALPHABET, GRANT_TYPE
 from tools.runtime.log_ring import LogRing
 
 pytestmark = pytest.mark.anyio

@@ -1,16 +1,19 @@
 """Device login (RFC 8628) for programs without a browser."""
 
+import secrets
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.device import INTERVAL_S, LIFETIME, decide_login, redeem_code, start_login, waiting_login
-from stores.errors import InvalidRequest, ValidationFailed
-from stores.ledger import DeviceRefusal
-from stores.records import JsonObject
+from auth.one_time import keyed_hash, new_token, token_hash
+from auth.principal import Principal
+from auth.rights import require_session
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import AuditDraft, DeviceLogin, DeviceRefusal
+from stores.records import JsonObject, Session
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Request, Result, Route, entry, mutation, public
@@ -19,7 +22,15 @@ from tools.people.organizations import Slug, membership
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 PAGE = "/device"
+LIFETIME = timedelta(minutes=10)
+INTERVAL_S = 5
+"""Seconds between two polls."""
+PROVIDER = "device"
+ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
+"""Consonants only, so that codes spell no words (RFC 8628, section 6.1)."""
 
+_LENGTH = 8
+_PURPOSE = b"engrain device codes 1"
 _BODY_LIMIT = 16 * 1024
 _VERIFY = "/api/auth/device/verify"
 
@@ -104,7 +115,11 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
             details={"field": "body.client_name", "expected": "visible characters"},
         )
     details: JsonObject = {"client_name": name, "address": call.seen.address, "user_agent": call.seen.user_agent}
-    device_code, user_code = start_login(app.accounts, details)
+    (device_code, device_hash), user_code = new_token(), _shown("".join(map(secrets.choice, [ALPHABET] * _LENGTH)))
+    expires_at = app.clock() + LIFETIME
+    app.ledger.device_logins.start(
+        DeviceLogin(device_hash, _hash(app, user_code), details, INTERVAL_S, expires_at=expires_at)
+    )
     page = f"{call.server()}{PAGE}"
     return StartedDeviceView(
         device_code=device_code,
@@ -129,11 +144,18 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
             remediation=f"Send {GRANT_TYPE} as grant_type.",
             details={"field": "body.grant_type", "expected": GRANT_TYPE},
         )
-    found = redeem_code(app.accounts, request.device_code, call.origin)
-    if isinstance(found, str):
-        message, remediation = _REFUSALS[found]
-        raise InvalidRequest(message, code=found, remediation=remediation)
-    return signed_in_view(found)
+
+    def enter(login: DeviceLogin) -> tuple[Session, AuditDraft]:
+        session = app.accounts.new_session(login.user_id or "", login.organization_id or "", call.origin, PROVIDER)
+        where, who = session.organization_id, session.user_id
+        return session, call.origin.draft("session.start", where, who, session.id, provider=PROVIDER)
+
+    found = app.ledger.device_logins.enter(token_hash(request.device_code), enter)
+    signed = found if isinstance(found, str) else app.accounts.resumed(found) or "access_denied"
+    if isinstance(signed, str):
+        message, remediation = _REFUSALS[signed]
+        raise InvalidRequest(message, code=signed, remediation=remediation)
+    return signed_in_view(signed)
 
 
 _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
@@ -150,21 +172,45 @@ _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
 @entry(Route("GET", _VERIFY, tag="account", rate="30/minute", errors=(404, 429)))
 def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
-    user_code, found = waiting_login(app.accounts, call.caller, request.user_code)
+    user_code, found = _waiting(app, call.caller, request.user_code)
     return WaitingDeviceView.of(found, user_code=user_code, started_at=found.expires_at - LIFETIME, **found.details)
 
 
 @mutation(Route("POST", _VERIFY, tag="account", body_limit=_BODY_LIMIT, rate="10/minute", errors=(404, 429)))
 def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
     """Let the program that shows a code sign in as the caller, or turn it away; a code is decided once."""
-    user_code, waiting = waiting_login(app.accounts, call.caller, request.user_code)
+    _, waiting = _waiting(app, call.caller, request.user_code)
     organization, action = call.caller.organization, "device.approve" if request.approve else "device.deny"
     if request.approve and request.organization is not None:
         organization, _ = membership(app, call.caller, request.organization)
     audit = audit_entry(call, action, organization.id, None, waiting.details)
-    decide_login(app.accounts, call.caller, user_code, organization.id if request.approve else None, audit)
+    approved_for = organization.id if request.approve else None
+    app.ledger.device_logins.decide(waiting.user_code_hash, call.caller.user_id, approved_for, audit)
     return DecidedDeviceView(
         approved=request.approve,
         client_name=str(waiting.details["client_name"]),
         organization=OrganizationView.of(organization) if request.approve else None,
     )
+
+
+def _waiting(app: App, caller: Principal, typed: str) -> tuple[str, DeviceLogin]:
+    require_session(caller)
+    letters = "".join(letter for letter in typed.upper() if letter.isalnum())
+    found = None
+    if len(letters) == _LENGTH and set(letters) <= set(ALPHABET):
+        found = app.ledger.device_logins.by_user_code(_hash(app, _shown(letters)))
+    if found is None:
+        raise NotFound(
+            "No program waits with that code.",
+            remediation="Check the code that the program shows; if it is older than ten minutes, start the login "
+            "again.",
+        )
+    return _shown(letters), found
+
+
+def _hash(app: App, user_code: str) -> str:
+    return keyed_hash(app.accounts.tokens.secret, _PURPOSE, user_code)
+
+
+def _shown(letters: str) -> str:
+    return f"{letters[:4]}-{letters[4:]}"

@@ -1,17 +1,17 @@
 """Sessions, the password and its reset, and the list of sign-in providers."""
 
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.accounts import change_password as replace_password
 from auth.accounts import end_session as end_one
-from auth.accounts import log_out as end_sessions
 from auth.one_time import new_token, token_hash
 from auth.rights import require_session
 from auth.visibility import private_key
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.jobs import JobDraft
 from stores.ledger import CODEHOST
 from stores.records import JsonObject, User
@@ -89,8 +89,14 @@ class ProvidersView(Result):
 @public("/api/auth/logout", status=204, cookies="clear", rate=None)
 def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
-    for user_id in end_sessions(app.accounts, call.principal, request.refresh_token, call.origin):
-        call.then(app.events.renew_user, user_id)
+    ended = {(call.principal.session_id, call.principal.user_id)} if call.principal is not None else set()
+    with suppress(AuthenticationRequired):
+        claims = app.accounts.tokens.read(request.refresh_token or "", "refresh")
+        ended.add((claims.session_id, claims.user_id))
+    for session_id, user_id in ended:
+        if session_id is not None:
+            end_one(app.accounts, session_id, user_id, call.origin)
+            call.then(app.events.renew_user, user_id)
     return Nothing()
 
 
@@ -105,12 +111,22 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
     """
     require_local_auth(app)
 
-    def replace() -> None:
-        user_id = call.caller.user_id
+    def change() -> None:
+        require_session(call.caller)
+        user_id, passwords = call.caller.user_id, app.accounts.passwords
         audit = audit_entry(call, "user.password_change", app.accounts.home_of(user_id), user_id)
-        replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
+        user = app.ledger.people.user(user_id)
+        if not passwords.verify(user.password_hash if user else None, request.current_password):
+            app.ledger.audit.append(replace(audit, action="user.password_refuse"))
+            raise InvalidRequest(
+                "The current password is not right.",
+                code="invalid_current_password",
+                remediation="Send the password that you log in with, or reset it by mail.",
+                details={"field": "body.current_password"},
+            )
+        app.ledger.people.set_password_hash(user_id, passwords.hash(request.new_password), audit)
 
-    await in_turn(app.password_turns, replace)
+    await in_turn(app.password_turns, change)
     await app.events.renew_user(call.caller.user_id)
     return Nothing()
 

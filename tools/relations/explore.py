@@ -1,4 +1,4 @@
-"""Listing entities by filters and walking the graph, without semantic search."""
+"""Listing entities by filters, walking the graph, and expanding neighbours, without semantic search."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from auth.policy import may_read
-from stores.errors import Unavailable, ValidationFailed
-from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
-from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery
-from stores.records import JsonObject
+from stores.errors import NotFound, Unavailable, ValidationFailed
+from stores.graph import Direction, NeighbourQuery, Reached, Walk
+from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery, RecordStatus
+from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.entities.entities import visible_id
+from tools.entities.entities import visible_id, with_entities
 from tools.frame.json_values import StoredJson
-from tools.frame.operation import Call, Filters, Result, Route, Tool, entry
+from tools.frame.operation import Call, Filters, Request, Result, Route, Tool, entry
 from tools.records.containment import without_hidden
 from tools.records.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.records.entity_types import EntityType
@@ -25,6 +25,7 @@ SAME = ("category", "epic", "no_epic", "complexity", "feature", "include_archive
 """Filters that the ledger has under the same names."""
 WIDE = 5
 """Factor on the limit of a walk whose filters drop some entities."""
+SEEDS_LIMIT = 50
 
 Dependency = Literal["needs", "needed_by"]
 
@@ -143,7 +144,7 @@ def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
     query = replace(query, limit=request.limit, offset=request.offset)
     found, total = app.ledger.records.list_briefs(call.caller.organization_id, query)
     shown = without_hidden(app, call.caller, found)
-    return _page(request, [explored(brief) for brief in shown], total)
+    return _page(request, [_explored(brief) for brief in shown], total)
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -166,8 +167,7 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
     )
 
 
-def explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
-    """Show an entity of a list, or of a walk with the step that reached it."""
+def _explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
     workflow: JsonObject = {
         "category": entity.category,
         "languages": list(entity.languages),
@@ -184,7 +184,7 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
         relationship=step and step.name,
         direction=step and step.direction,
         distance=step and step.distance,
-        other_relations=other_relations(step) if step else [],
+        other_relations=_other_relations(step) if step else [],
         dependency=side,
     )
 
@@ -212,18 +212,11 @@ def _walk(app: App, call: Call, request: ExploreRequest, wanted: EntityQuery) ->
     depth = 1 if request.mode == "related" else request.depth
     queries = _queries(request, wanted, depth)
     walks = {
-        side: walked(app, call, [start], depth, query, cap=query.limit_per_id, most_around=WALK_LIMIT)[start]
+        side: _walked(app, call, [start], depth, query, cap=query.limit_per_id, most_around=WALK_LIMIT)[start]
         for side, query in queries.items()
     }
-    kept = _kept(app, call, wanted, walks)
-    if depth == 1 and any(
-        walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
-    ):
-        walks = {
-            side: _nearby(app, call, start, wanted, queries[side]) if walk.capped else walk
-            for side, walk in walks.items()
-        }
-        kept = _kept(app, call, wanted, walks)
+    ids = (step.id for walk in walks.values() for step in walk.entities)
+    kept = app.ledger.records.matching_ids(call.caller.organization_id, wanted, ids)
     retired = app.ledger.records.superseded(call.caller.organization_id, kept, visibility=call.caller.visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
@@ -233,7 +226,7 @@ def _walk(app: App, call: Call, request: ExploreRequest, wanted: EntityQuery) ->
             step
             for step in walk.entities
             if step.id in kept
-            and (step.id not in retired or tells_of_supersession(step, by_name or step.distance == 1))
+            and (step.id not in retired or _tells_of_supersession(step, by_name or step.distance == 1))
         ]
         capped = capped or len(found) > WALK_LIMIT
         rows += [(step, side) for step in found[:WALK_LIMIT]]
@@ -242,14 +235,8 @@ def _walk(app: App, call: Call, request: ExploreRequest, wanted: EntityQuery) ->
     return _page(request, shown, len(rows), capped=capped)
 
 
-def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
-    """Return whether a walk shows a superseded record: only by a wanted supersession."""
+def _tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     return is_asked_for and SUPERSEDES in {step.name, *(each.name for each in step.others)}
-
-
-def _kept(app: App, call: Call, wanted: EntityQuery, walks: Mapping[Dependency | None, Walk]) -> set[str]:
-    ids = (step.id for walk in walks.values() for step in walk.entities)
-    return app.ledger.records.matching_ids(call.caller.organization_id, wanted, ids)
 
 
 def _queries(request: ExploreRequest, wanted: EntityQuery, depth: int) -> dict[Dependency | None, NeighbourQuery]:
@@ -269,36 +256,130 @@ def _queries(request: ExploreRequest, wanted: EntityQuery, depth: int) -> dict[D
     }
 
 
-def walked(
+def _walked(
     app: App, call: Call, start_ids: Sequence[str], depth: int, query: NeighbourQuery, **bounds: int
 ) -> dict[str, Walk]:
-    """Walk the graph from some entities, by their ids. Blocks."""
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         return indexes.graph.walks(start_ids, depth=depth, query=query, **bounds)
 
 
-def _nearby(app: App, call: Call, start_id: str, wanted: EntityQuery, query: NeighbourQuery) -> Walk:
-    names = {way: query.names_towards(way) for way in query.ways}
-    most = WIDE * WALK_LIMIT
-    found = app.ledger.relations.links_to_matching(call.caller.organization_id, start_id, wanted, names, most)
-    steps: dict[str, dict[Step, None]] = {}
-    for link in found:
-        steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
-    reached = [Reached(id_, 1, *first, others=tuple(others)) for id_, (first, *others) in steps.items()]
-    return Walk(tuple(reached), capped=len(found) == most)
-
-
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
     briefs = app.ledger.records.briefs(call.caller.organization_id, (step.id for step, _ in rows))
     found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
     return [
-        explored(found[step.id], step, side)
+        _explored(found[step.id], step, side)
         for step, side in rows
         if step.id in found and may_read(call.caller, found[step.id].visibility)
     ]
 
 
-def other_relations(step: Reached) -> list[OtherRelation]:
+def _other_relations(step: Reached) -> list[OtherRelation]:
     return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
+
+
+class ExpandRequest(Request):
+    """Entities to start from, and the limits of the walk."""
+
+    entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
+        description="Ids to start from, as search returned them."
+    )
+    relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
+        None, description="Only along these."
+    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
+        None, description="Only these entity types."
+    )
+    depth: int = Field(1, ge=1, le=3, description="Steps to go.")
+    limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")
+    include_incoming: bool = Field(True, description="Whether relations that point at the ids count.")
+    project: EntityId | None = Field(None, description="Only neighbours in this project.")
+
+
+class Neighbor(Result):
+    """One entity that was reached."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    relationship: str
+    direction: str
+    distance: int
+    other_relations: list[OtherRelation] = Field(default_factory=list)
+
+
+class Neighborhood(Result):
+    """Neighbours of one of the given ids."""
+
+    entity_id: str
+    name: str
+    neighbors: list[Neighbor]
+    capped: bool = Field(False, description="Whether not everything around it was looked at.")
+
+
+class Expanded(Result):
+    """The neighbourhoods, in the order of the request."""
+
+    results: list[Neighborhood]
+    total: int
+
+
+@entry(tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"total"})))
+def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
+    """Show the graph neighbours of entities, with relationship and direction."""
+    caller = call.caller
+    there, readable = app.ledger.records.entities(caller.organization_id, request.entity_ids), caller.readable
+    seeds = {id_: seed for id_, seed in there.items() if seed.visibility in readable}
+    known = [id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds]
+    if not known:
+        raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
+    # A memory has the neighbours of the entity made of it.
+    made = with_entities(app, caller, known)
+    query = NeighbourQuery(
+        visibility=caller.visible,
+        names=frozenset(request.relationship_types or ()) or None,
+        include_incoming=request.include_incoming,
+        limit_per_id=200,
+    )
+    if request.depth == 1:
+        # Filter inside the index, so that unwanted neighbours do not use up the limit.
+        projects = None if request.project is None else frozenset({request.project})
+        query = replace(query, entity_types=frozenset(request.types or ()) or None, project_ids=projects)
+    found = _walked(app, call, list(made.values()), request.depth, query)
+    walks = {id_: found[made[id_]] for id_ in known}
+    reached = (step.id for walk in walks.values() for step in walk.entities)
+    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
+    results = [_neighborhood(app, call, request, seeds[id_], walks[id_], standings) for id_ in known]
+    return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
+
+
+def _neighborhood(
+    app: App, call: Call, request: ExpandRequest, seed: Entity, walk: Walk, standings: Mapping[str, RecordStatus]
+) -> Neighborhood:
+    by_name = SUPERSEDES in (request.relationship_types or ())
+    steps = [
+        step
+        for step in walk.entities
+        if (standing := standings.get(step.id)) is not None
+        and (not standing.superseded or _tells_of_supersession(step, by_name))
+        and may_read(call.caller, standing.visibility)
+        and (not request.types or standing.entity_type in request.types)
+        and request.project in (None, standing.facets.project_id)
+    ][: request.limit]
+    entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
+    neighbors = [
+        Neighbor.of(
+            step,
+            type=entity.entity_type,
+            name=entity.name,
+            content=entity.content[: request.content_max_chars],
+            relationship=step.name,
+            other_relations=_other_relations(step),
+        )
+        for step in steps
+        if (entity := entities.get(step.id)) is not None and may_read(call.caller, entity.visibility)
+    ]
+    return Neighborhood(entity_id=seed.id, name=seed.name, neighbors=neighbors, capped=walk.capped)

@@ -1,13 +1,12 @@
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Literal
 
 import pytest
 
 from stores.errors import ValidationFailed
-from stores.ledger import EntityQuery, Ledger, RelationDraft, SortKey, listing
+from stores.ledger import EntityQuery, Ledger, SortKey, listing
 from stores.records import ORGANIZATION
-from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, create, draft, rename
 
 
 def ids(ledger: Ledger, **filters: Any) -> list[str]:
@@ -93,36 +92,6 @@ def test_a_task_of_an_epic_that_is_hidden_or_gone_is_one_without(tasks: Ledger) 
         tx.records.delete_entity("h")
         tx.records.delete_entity("g")
     assert (ids(tasks, epic="g"), ids(tasks, no_epic=True, visibility=every)) == ([], ["a", "b", "i"])
-
-
-def test_links_lead_to_what_a_query_lists_by_facts_of_now_that_may_be_read(tasks: Ledger) -> None:
-    now = tasks._clock()
-    day = timedelta(days=1)
-    with tasks.transaction(ORG, ANN) as tx:
-        for source, name, target in (
-            ("a", "ABOUT", "d"), ("b", "ABOUT", "d"), ("d", "BLOCKS", "b"), ("d", "ABOUT", "d"),
-        ):  # fmt: skip
-            tx.relations.add_relation(RelationDraft(name, source, target, valid_at=now - day))
-        tx.relations.add_relation(RelationDraft("REQUIRES", "b", "d", valid_at=now - 2 * day))
-        tx.relations.add_relation(RelationDraft("OWNS", "b", "d", visibility="private:bob"))
-        tx.relations.add_relation(RelationDraft("ABOUT", "d", "e"))
-        tx.relations.add_relation(RelationDraft("TOUCHES", "b", "d", valid_at=now - 2 * day, invalid_at=now - day))
-        tx.relations.add_relation(RelationDraft("TOUCHES", "d", "b", valid_at=now + day))
-
-    def found(names: Any = None, limit: int = 10, **filters: Any) -> list[tuple[str, str, str]]:
-        ways = {"outgoing": None, "incoming": None} if names is None else names
-        links = tasks.relations.links_to_matching(ORG, "d", replace(EVERYTHING, **filters), ways, limit)
-        return [(link.id, link.name, link.way) for link in links]
-
-    assert set(found()[:3]) == {("a", "ABOUT", "incoming"), ("b", "ABOUT", "incoming"), ("b", "BLOCKS", "outgoing")}
-    assert found()[3:] == [("b", "REQUIRES", "incoming")]
-    assert found(tags=("y",), limit=2)[0][0] == "b"
-    assert found({"outgoing": None}) == [("b", "BLOCKS", "outgoing")]
-    assert found({"outgoing": frozenset({"ABOUT"}), "incoming": frozenset({"REQUIRES"})}) == found()[3:]
-    assert found({}) == []
-    everything = EVERYTHING.visibility | {"private:bob"}
-    assert set(found(visibility=everything)) - set(found()) == {("b", "OWNS", "incoming"), ("e", "ABOUT", "outgoing")}
-    assert tasks.relations.links_to_matching(OTHER, "d", EVERYTHING, {"incoming": None}, 10) == []
 
 
 @pytest.mark.parametrize(
