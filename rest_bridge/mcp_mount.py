@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -125,8 +125,7 @@ class McpMount:
 
     async def serve_while(self, token: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request while its credential is valid; then end the answer."""
-        is_open = is_over = False
-        failure: Exception | None = None
+        is_open = False
 
         async def watched(message: Message) -> None:
             nonlocal is_open
@@ -134,22 +133,15 @@ class McpMount:
             await send(message)
 
         async def watch() -> None:
-            nonlocal is_over
             while await self.holds(token):  # noqa: ASYNC110 - nobody tells
                 await anyio.sleep(RECHECK_S)
-            is_over = True
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            try:
-                await self.serve(scope, receive, watched)
-            except Exception as error:  # noqa: BLE001 - raised again, outside of the group
-                failure = error
+            await self.serve(scope, receive, watched)
             tasks.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        if is_open and is_over:
+        if is_open:
             with suppress(OSError):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -235,18 +227,18 @@ def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
 
 
 def _refused(scope: Scope, status: int) -> EngrainError:
-    return _REASONS[status](scope) if status in _REASONS else EngrainError("/mcp refused it.", code="api_error")
-
-
-_REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
-    400: lambda scope: InvalidRequest(
-        f"The Content-Type is {shown_header(scope, 'content-type')}, and /mcp takes JSON.",
-        remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
-    ),
-    405: lambda scope: MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol."),
-    406: lambda scope: EngrainError(
-        f"The Accept header is {shown_header(scope, 'accept')}, and /mcp answers with JSON or a stream.",
-        code="api_error",
-        remediation="Send `Accept: application/json, text/event-stream`.",
-    ),
-}
+    match status:
+        case 400:
+            return InvalidRequest(
+                f"The Content-Type is {shown_header(scope, 'content-type')}, and /mcp takes JSON.",
+                remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
+            )
+        case 405:
+            return MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol.")
+        case 406:
+            return EngrainError(
+                f"The Accept header is {shown_header(scope, 'accept')}, and /mcp answers with JSON or a stream.",
+                code="api_error",
+                remediation="Send `Accept: application/json, text/event-stream`.",
+            )
+    return EngrainError("/mcp refused it.", code="api_error")

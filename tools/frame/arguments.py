@@ -6,7 +6,7 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic_core import ErrorDetails, from_json, to_json
 
 from tools.frame.operation import Tool
@@ -37,6 +37,9 @@ FOR_AGENTS: Mapping[str, str] = {"title": "name", "entity_type": "type", "kind":
 SEVERAL = r"^$|[^,\s]"
 """Pattern of fields that hold comma-separated values."""
 _LISTS = frozenset({"list_type", "tuple_type", "set_type", "frozen_set_type"})
+_SCALARS: Mapping[str, TypeAdapter[Any]] = {
+    "int_type": TypeAdapter(int), "float_type": TypeAdapter(float), "bool_type": TypeAdapter(bool),
+}  # fmt: skip
 _OBJECTS = frozenset({"dict_type", "model_type", "model_attributes_type"})
 _LONGEST_NAME = 500
 """Characters; items of a list that may be longer are sentences, in which commas separate nothing."""
@@ -88,12 +91,12 @@ def mended(
 ) -> dict[str, Any] | None:
     """Replace refused values that have one other meaning; None if there are none.
 
-    5.0 is an integer. Unless `strict`, null and "" are left out where a field is optional, JSON text is read as a list
-    or an object, and other text as a comma-separated list.
+    5.0 is an integer. Unless `strict`, "5" is one, too; null and "" are left out where a field is optional; JSON text
+    is read as a list or an object, and other text as a comma-separated list.
     """
     copy, found = deepcopy(data), False
     for error in errors:
-        with suppress(KeyError, IndexError, TypeError):  # a union: its location also names the type
+        with suppress(LookupError, TypeError, ValueError):  # a union's location also names the type
             found = _mend(copy, error, model, strict=strict) or found
     return copy if found else None
 
@@ -104,8 +107,8 @@ def _mend(data: dict[str, Any], error: ErrorDetails, model: type[BaseModel], *, 
     for part in place:
         holder = holder[part]
     value, kind = holder[key], error["type"]
-    if kind == "int_type" and isinstance(value, float) and value.is_integer():
-        holder[key] = int(value)
+    if kind == "int_type" and isinstance(value, float):
+        holder[key] = _SCALARS[kind].validate_python(value)
     elif strict:
         return False
     elif value in (None, "") and isinstance(key, str):
@@ -113,6 +116,8 @@ def _mend(data: dict[str, Any], error: ErrorDetails, model: type[BaseModel], *, 
             return False
         del holder[key]
         return True
+    elif kind in _SCALARS and not isinstance(value, bool):
+        holder[key] = _SCALARS[kind].validate_python(value)
     elif kind == "literal_error" and isinstance(value, str) and f"'{value.lower()}'" in error["ctx"]["expected"]:
         holder[key] = value.lower()
     elif kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic.config import ExtraValues
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
@@ -34,31 +35,14 @@ def parse(
     data, errors = with_own_names(data, model)
     errors += _not_for_agents(tool, data) if tool else []
     misplaced = {each["loc"][0] for each in errors if each["type"] != CLASH}
+    known = {name: value for name, value in data.items() if name not in misplaced}
     try:
-        rest = {name: value for name, value in data.items() if name not in misplaced}
-        errors += _flags(model, rest)
-        request = model.model_validate(rest, extra="forbid")
+        request = _validated(model, known, "forbid")
     except ValidationError as error:
-        wrong = error.errors(include_url=False)
-        if (repaired := mended(data, wrong, model)) is not None:
-            return parse(model, repaired, where=where, tool=tool, hidden=hidden)
-        errors += wrong
+        errors += error.errors(include_url=False)
     if errors:
         raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data, names=names)
     return request
-
-
-def _flags(model: type[Request], data: dict[str, Any]) -> list[ErrorDetails]:
-    try:
-        model.model_validate_json(to_json(data), strict=True)
-    except ValidationError as error:
-        kinds = ("int_type", "float_type")
-        return [
-            each
-            for each in error.errors(include_url=False)
-            if each["type"] in kinds and isinstance(each["input"], bool)
-        ]
-    return []
 
 
 def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
@@ -72,16 +56,19 @@ def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
 
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
     """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields, unless the model forbids them."""
-    extra = model.model_config.get("extra") or "ignore"
     data = {name: value for name, value in data.items() if value != "" or name not in model.filters()}
-    try:
-        # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
-        return model.model_validate_json(to_json(data), strict=True, extra=extra)
-    except ValidationError as error:
-        repaired = mended(data, error.errors(include_url=False), model, strict=True)
-        if repaired is None:
-            raise
-    return model.model_validate_json(to_json(repaired), strict=True, extra=extra)
+    return _validated(model, data, model.model_config.get("extra") or "ignore", strict=True)
+
+
+def _validated(model: type[R], data: dict[str, Any], extra: ExtraValues, *, strict: bool = False) -> R:
+    while True:
+        try:
+            # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
+            return model.model_validate_json(to_json(data), strict=True, extra=extra)
+        except ValidationError as error:
+            if (repaired := mended(data, error.errors(include_url=False), model, strict=strict)) is None:
+                raise
+            data = repaired
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

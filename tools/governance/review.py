@@ -20,7 +20,7 @@ from tools.entities.change import DeleteEntityRequest, UpdateEntityRequest, eras
 from tools.frame.audit_entries import FOUND, KEPT, secrets_entries
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Filters, Request, Result, Route, entry, writing
-from tools.frame.screening import credentials_in
+from tools.frame.screening import Found, cleaned
 from tools.governance.corrections import corrected_memory, refusal_of, store_correction
 from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
 from tools.memory.captures import settle_by_hand
@@ -245,7 +245,9 @@ def _named(app: App, caller: Principal) -> set[str]:
 def _places(record: Entity, memory: RawMemory | None) -> list[str]:
     texts: JsonObject = {name: getattr(record, name) for name in ("name", "description", "content", "metadata")}
     texts |= {"tags": [*record.tags], "provenance": memory.capture.provenance if memory else {}}
-    return [f"{' and '.join(dict.fromkeys(kinds))} in {place}" for place, kinds in credentials_in(texts)]
+    found = Found()
+    cleaned(texts, found)
+    return [f"{' and '.join(dict.fromkeys(kinds))} in {place}" for place, kinds in found]
 
 
 def replace_secret(app: App, call: Call, tx: Transaction, found: FoundSecret, request: CorrectionRequest) -> str | None:

@@ -41,13 +41,12 @@ from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_
 from tools.packs.options import also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
-from tools.retrieval.diagnostics import details
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Candidate, Ranking
-from tools.search.answers import SearchResponse, words_of
+from tools.search.answers import SearchResponse, details, words_of
 from tools.search.exposure import UsageExposure, exposed
 from tools.search.search import SearchRequest, searched
 

@@ -17,6 +17,8 @@ AGENTS_SCORE = 0.05
 DOUBTFUL, UNRELATED = 0.2, 0.15
 """Best scores below which agents are told that nothing is about it, and get the three nearest records only."""
 NEAREST = 3
+DETAILED = 50
+"""Candidates whose retrieval is shown."""
 LANE_DEPTH = 456
 """Candidates per lane."""
 DECAY_DAYS = 30.0

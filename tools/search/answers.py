@@ -1,4 +1,4 @@
-"""Search results: copies of a record shown once, and the view of agents."""
+"""Search results: copies of a record shown once, the view of agents, and diagnostics of the retrieval."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -9,8 +9,9 @@ from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Result
 from tools.records.trust import TRUST
-from tools.retrieval.plan import DOUBTFUL, NEAREST, UNRELATED
-from tools.retrieval.pool import Candidate, Ranking
+from tools.retrieval.plan import DETAILED, DOUBTFUL, NEAREST, POOL_LIMIT, UNRELATED, Mode
+from tools.retrieval.pool import LANES, NAIVE_LANES, Candidate, Ranking
+from tools.retrieval.scoring import RRF_K
 
 Origin = Literal["graph", "document", "raw_memory"]
 ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
@@ -149,4 +150,72 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
         "also_stored_as": hit.metadata.get("also_stored_as"),
         "content": text.removeprefix(hit.name).strip() or hit.content,
+    }
+
+
+_SHOWN_AS = {"vectors": "vector"}
+
+
+def traced(ranking: Ranking, mode: Mode, *, expands: bool, detailed_from: int | None) -> dict[str, Any]:
+    """Say how a page was found, with details of the candidates from a place on."""
+    failed = [
+        {"source": _SHOWN_AS.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
+    ]
+    shown: dict[str, Any] = {
+        "stage_timings_ms": ranking.timings_ms,
+        "pool_limit": POOL_LIMIT,
+        "search_source_degraded": bool(failed),
+        **({"search_source_failure_count": len(failed), "search_source_failures": failed} if failed else {}),
+    }
+    if expands and mode != "naive":
+        shown["graph_retrieval"] = _retrieval(ranking, detailed_from)
+    elif detailed_from is not None:
+        shown["retrieval"] = _retrieval(ranking, detailed_from)
+    if mode == "naive":
+        counts = {lane: ranking.counts[lane] for lane in NAIVE_LANES}
+        shown |= {
+            "retrieval_mode": "naive",
+            "retrieval_arm": "naive",
+            "fusion_backend": "reciprocal_rank_fusion",
+            "naive_rrf_k": RRF_K,
+            "naive_lanes": [lane for lane, count in counts.items() if count],
+            "naive_lane_counts": counts,
+            "supersession_gate": {"superseded_dropped": ranking.dropped["superseded"]},
+        }
+    return shown
+
+
+def _retrieval(ranking: Ranking, detailed_from: int | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "sources": [name for name in LANES if ranking.counts[name]],
+        **{f"{name}_count": ranking.counts[name] for name in LANES},
+        "merged_count": ranking.total,
+        "lifecycle_gate": {"superseded_dropped": ranking.dropped["superseded"]},
+        "stage_timings_ms": ranking.timings_ms,
+    }
+    if detailed_from is not None:
+        best = ranking.best[detailed_from : detailed_from + DETAILED]
+        strongest = max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0)
+        shown["source_details"] = {candidate.id: details(candidate, strongest) for candidate in best}
+        shown["ranking_trace"] = [
+            {"entity_id": c.id, "rank": rank, "score": c.score, "sources": c.sources, "metadata": {}}
+            for rank, c in enumerate(best, start=detailed_from + 1)
+        ]
+    return shown
+
+
+def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
+    """Describe a candidate, its BM25 as a share of the strongest.
+
+    The plain BM25 would leak document frequencies of unreadable records.
+    """
+    lexical = None if candidate.lexical is None or strongest <= 0 else candidate.lexical / strongest
+    scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
+    return {
+        "sources": candidate.sources,
+        "ranks": dict(candidate.ranks),
+        "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
+        "graph_expansion_only": candidate.sources == ["graph"],
+        "fused_score": round(candidate.fused, 3),
+        "usage_share": round(candidate.usage, 4),
     }

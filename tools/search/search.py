@@ -24,12 +24,11 @@ from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
-from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
-from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
+from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, DETAILED, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
 from tools.retrieval.pool import Candidate, Ranking
-from tools.search.answers import ORIGINS, SPARE, Distinct, SearchResponse, SearchResult, distinct, for_agents
+from tools.search.answers import ORIGINS, SPARE, Distinct, SearchResponse, SearchResult, distinct, for_agents, traced
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
@@ -126,7 +125,9 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     for result in results:
         if others := page.others.get(result.id):
             result.metadata["also_stored_as"] = [other.id for other in others]
-    filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
+    expands, detailed = plan is not None and plan.expand, request.include_retrieval_diagnostics
+    filters = _echo(request)
+    filters |= traced(ranking, mode, expands=expands, detailed_from=request.offset if detailed else None)
     if unread:
         filters["pending_records"] = unread
     usage = None
@@ -339,30 +340,16 @@ def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> Js
     return shown
 
 
-def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[str, Any]:
+def _echo(request: SearchRequest) -> dict[str, Any]:
     given = request.model_dump(mode="json", include=ECHOED, exclude_none=True)
     filters: dict[str, Any] = {key: value for key, value in given.items() if value != []}
-    filters |= {
-        "include_raw_memory": request.include_raw_memory,
-        "memory_scope": request.memory_scope,
-        "content_max_chars": request.content_max_chars,
-        "stage_timings_ms": ranking.timings_ms,
-        "pool_limit": POOL_LIMIT,
-        **faults(ranking),
-    }
-    if request.min_score > 0:
-        filters["min_score"] = request.min_score
-    if plan is not None and plan.expand and not plan.is_naive:
-        detailed_from = request.offset if request.include_retrieval_diagnostics else None
-        filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
-    elif request.include_retrieval_diagnostics:
-        filters["retrieval"] = graph_retrieval(ranking, detailed_from=request.offset)
-    return filters
+    return filters | ({"min_score": request.min_score} if request.min_score > 0 else {})
 
 
 ECHOED = {
     "types", "language", "category", "tags", "status", "project", "source", "source_id", "source_name", "assignee",
-    "since", "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels",
-    "thread_id", "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
+    "since", "reference_time", "as_of", "include_documents", "include_graph", "include_raw_memory", "memory_scope",
+    "scope_key", "participants", "labels", "thread_id", "occurred_after", "occurred_before", "use_enhanced",
+    "boost_recent", "content_max_chars",
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
