@@ -1,8 +1,8 @@
-"""A bench run: its state, and measured figures with targets and floors."""
+"""A bench run, and its figures with targets: a stage yields those that it measured."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from evals import report
@@ -98,7 +98,6 @@ class Measurement:
     say: Callable[[str], None]
     pid: int = 0
     round_trip_ms: float = 0.0
-    figures: list[Figure] = field(default_factory=list)
 
     def times(self, count: int) -> int:
         """Number of calls; a quick run makes a tenth."""
@@ -118,3 +117,15 @@ class Measurement:
         """As `calls`, after 20 untimed ones."""
         timed_ms(action, items[:WARM_UP])
         return self.calls(action, items[WARM_UP:])
+
+    def row(
+        self,
+        name: str,
+        action: Callable[[Item], object],
+        items: Sequence[Item],
+        target: Target | None = None,
+        p95_target: Target | None = None,
+    ) -> Figure:
+        """Make the row of `warmed_calls`."""
+        found, cost = self.warmed_calls(action, items)
+        return Figure.of(name, found, target=target, p95_target=p95_target, note=cost)
