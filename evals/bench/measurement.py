@@ -58,25 +58,18 @@ class Figure:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    columns = ("figure", "n", "p50", "p95", "passes / goal", "verdict", "note")
-    return report.table(columns, [_cells(figure) for figure in figures])
+    rows = []
+    for each in figures:
+        targets = ", ".join(filter(None, (_aim("", each.target), _aim("p95 ", each.p95_target))))
+        value, p95 = _shown(each.value, each.unit), _shown(each.p95, each.unit)
+        rows.append((each.name, str(each.n), value, p95, targets, each.verdict, each.note))
+    return report.table(("figure", "n", "p50", "p95", "passes / goal", "verdict", "note"), rows)
 
 
-def _cells(figure: Figure) -> tuple[str, ...]:
-    targets = [(figure.target, ""), (figure.p95_target, "p95 ")]
-    return (
-        figure.name,
-        str(figure.n),
-        _shown(figure.value, figure.unit),
-        _shown(figure.p95, figure.unit),
-        ", ".join(word + _target(target) for target, word in targets if target),
-        figure.verdict,
-        figure.note,
-    )
-
-
-def _target(target: Target) -> str:
-    return f"{'≥' if target.more_is_better else '≤'} {_number(target.passes)} / {_number(target.goal)}"
+def _aim(word: str, target: Target | None) -> str:
+    if target is None:
+        return ""
+    return f"{word}{'≥' if target.more_is_better else '≤'} {_number(target.passes)} / {_number(target.goal)}"
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -16,16 +16,14 @@ _NAME_LIMIT = 200
 
 def read_scifact(folder: Path) -> Collection:
     """Read scientific abstracts and claims (Wadden et al., EMNLP 2020)."""
-    return _read(folder, "scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), _title)
+    return _read(
+        folder, "scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), lambda line: str(line.get("title") or "")
+    )
 
 
 def read_cosqa(folder: Path) -> Collection:
     """Read Python functions and web queries (Huang et al., ACL 2021)."""
     return _read(folder, "cosqa", "pattern", Aim("nDCG@10", floor=0.54, goal=0.62), _function_name)
-
-
-def _title(line: dict[str, Any]) -> str:
-    return str(line.get("title") or "")
 
 
 def _function_name(line: dict[str, Any]) -> str:
