@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -85,11 +85,11 @@ def _sent(client: Client, root: Path, paths: list[Path], target: JsonObject) -> 
     failures: list[JsonObject] = []
     urls = list[str]()
     counts = dict.fromkeys(("pages", "new_or_changed", "unchanged", "removed"), 0)
-    batches = _batches(root, paths, failures)
-    batch = next(batches, None)
+    waiting = batches(root, paths, failures)
+    batch = next(waiting, None)
     while batch is not None:
         urls += [str(each["url"]) for each in batch]
-        after = next(batches, None)
+        after = next(waiting, None)
         # The last request names every file, so that documents of vanished files go.
         whole: JsonObject = {"only_urls": [*urls, *(str(each["url"]) for each in failures)]} if after is None else {}
         answer = client.call("POST", "/api/ingestion/documents", {**target, "documents": batch, **whole})
@@ -106,7 +106,8 @@ def _sent(client: Client, root: Path, paths: list[Path], target: JsonObject) -> 
     return {"source_id": target["source_id"], **counts, "unread": len(failures), "failures": failures}
 
 
-def _batches(root: Path, paths: list[Path], failures: list[JsonObject]) -> Iterator[list[JsonObject]]:
+def batches(root: Path, paths: Iterable[Path], failures: list[JsonObject]) -> Iterator[list[JsonObject]]:
+    """Yield the documents of requests; add the files that cannot be read to `failures`."""
     batch: list[JsonObject] = []
     room = CHARACTERS
     for path in paths:

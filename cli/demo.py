@@ -5,26 +5,21 @@ import statistics
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from cli.crawling import files_of
+from cli.crawling import batches, files_of
 from evals.client import Client
 from evals.harness.server import served, stoppable
 from stores.errors import EngrainError
 
 SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
-FILE_BYTES_LIMIT = 400_000
-TOTAL_CHARACTERS_LIMIT = 2_000_000
+BYTES_LIMIT = 2_000_000
 """About five minutes of indexing on two slow cores."""
-_OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
-"""The demo's output in the README holds all its questions."""
 _HEADING = re.compile(r"^#{2,4} +(.+?)[ :?#]*$", re.MULTILINE)
-BATCH = 16
-"""Documents of a request."""
 LOW_SCORE = 0.3
 WIDTH = 100
 LANES = {"lexical": "words", "vector": "meaning", "graph": "relations"}
@@ -96,11 +91,11 @@ NEW_DECISION: Record = {
 
 
 class Corpus(NamedTuple):
-    """Documents, as a request has them; `skipped` files are no text, or exceed a limit."""
+    """Documents, as requests have them; `skipped` files are no text, or exceed the limit."""
 
     name: str
     url: str
-    documents: Sequence[Mapping[str, str]]
+    requests: Sequence[Sequence[Record]]
     skipped: int
     question: str
 
@@ -114,44 +109,38 @@ def read_corpora(folder: Path | None) -> list[Corpus]:
     """Read the documents of this checkout, if there is one, and of a folder, or raise EngrainError."""
     found = []
     if root := checkout():
-        # Generated pages would double the time.
+        # Not the README, which holds the questions with their answers, nor generated pages, which double the time.
         pages = sorted(path for path in (root / "docs").rglob("*.md") if path.parent.name != "reference")
-        own = [root / "README.md", root / "CONTRIBUTING.md", root / "AGENTS.md", *pages]
-        found.append(_corpus("Engrain documentation", root, own)._replace(question=REPOSITORY))
+        own = _corpus("Engrain documentation", root, [root / "CONTRIBUTING.md", root / "AGENTS.md", *pages])
+        found.append(own._replace(question=REPOSITORY))
     if folder is not None:
         top = folder.expanduser().resolve()
         if not top.is_dir():
             raise EngrainError(f"{folder} is not a folder.")
         files = sorted(files_of(top, SUFFIXES), key=lambda path: (len(path.parts), path))
         found.append(_corpus(top.name or str(top), top, files))
-    if not all(corpus.documents for corpus in found):
+    if not all(corpus.requests for corpus in found):
         raise EngrainError(f"{folder} holds no Markdown, reStructuredText or text file that could be read.")
     return found
 
 
 def _corpus(name: str, root: Path, files: Sequence[Path]) -> Corpus:
-    documents: list[dict[str, str]] = []
-    room = TOTAL_CHARACTERS_LIMIT
-    for path in files:
-        content = _content(path)
-        if content.strip() and len(content) <= room:
-            room -= len(content)
-            # A file name need not be valid Unicode; a request must be.
-            where = path.relative_to(root).as_posix().encode(errors="replace").decode()
-            documents.append({"url": where, "content": content})
+    failures: list[Record] = []
+    requests = [*batches(root, _within_limit(files), failures)]
+    documents = [str(each["content"]) for request in requests for each in request]
     # About the last section of the largest document, or else its first words.
-    largest = max((each["content"] for each in documents), key=len, default="")
+    largest = max(documents, key=len, default="")
     about = (_HEADING.findall(largest) or [" ".join(largest.split()[:8])])[-1]
     question = f"What do we know about {about}?"
-    return Corpus(name[:200], root.as_uri()[:2000], documents, len(files) - len(documents), question)
+    return Corpus(name[:200], root.as_uri()[:2000], requests, len(files) - len(documents), question)
 
 
-def _content(path: Path) -> str:
-    try:
-        data = path.read_bytes() if path.stat().st_size <= FILE_BYTES_LIMIT else b""
-        return "" if b"\0" in data else _OUTPUT.sub("", data.decode("utf-8-sig"))
-    except (OSError, UnicodeDecodeError):
-        return ""
+def _within_limit(files: Iterable[Path]) -> Iterator[Path]:
+    room = BYTES_LIMIT
+    for path in files:
+        if (size := path.stat().st_size) <= room:
+            room -= size
+            yield path
 
 
 def demo(
@@ -204,15 +193,12 @@ def _ingest(client: Client, corpora: Iterable[Corpus]) -> None:
     for corpus in corpora:
         start, chunks = time.perf_counter(), 0
         source: dict[str, Any] = {"source_name": corpus.name, "source_url": corpus.url}
-        for first in range(0, len(corpus.documents), BATCH):
-            body = {**source, "documents": corpus.documents[first : first + BATCH]}
-            stored = client.post("/api/ingestion/documents", body)
+        for documents in corpus.requests:
+            stored = client.post("/api/ingestion/documents", {**source, "documents": documents})
             source, chunks = {"source_id": stored["source_id"]}, chunks + stored["chunk_count"]
-        took, characters = time.perf_counter() - start, sum(len(each["content"]) for each in corpus.documents)
-        _line(
-            f"{corpus.name}: {len(corpus.documents)} documents, {characters:,} characters → {chunks} chunks, durable"
-            f" after {took:.2f} s."
-        )
+        took, sizes = time.perf_counter() - start, [len(each["content"]) for part in corpus.requests for each in part]
+        said = f"{len(sizes)} documents, {sum(sizes):,} characters → {chunks} chunks"
+        _line(f"{corpus.name}: {said}, durable after {took:.2f} s.")
         if corpus.skipped:
             _line(f"Not read: {corpus.skipped} files that are no text, empty, or too large.")
 

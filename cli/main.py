@@ -10,7 +10,6 @@ import typer
 from typer.core import TyperCommand
 
 from cli.client.failure import guarded
-from cli.local.commands import logs, mcp, status, stop_server, up
 from cli.verbs.tables import GROUPS, VERB_COMMANDS
 
 # Objects of modules and of requests are hardly ever in cycles, and looking for those takes long.
@@ -56,6 +55,15 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "setup": ("cli.setup.command:setup",
         "Connect coding agents to Engrain: show the change of their configuration, ask, and write it."),
     "eval": ("cli.evaluation:group", "Measure the product on labelled data, keep every run, and compare runs."),
+    "up": ("cli.local.commands:up",
+        "Start this machine's server in the background, unless it runs. Commands start it by themselves, too."),
+    "stop": ("cli.local.commands:stop_server",
+        "Stop the server of the data folder. The next command that needs one starts it again."),
+    "status": ("cli.local.commands:status",
+        "Say which server owns the data folder, and how far its indexes are. Exit code 4 when none runs."),
+    "logs": ("cli.local.commands:logs", "Show what the server in the background wrote."),
+    "mcp": ("cli.local.commands:mcp",
+        "Serve MCP over standard input and output, for coding agents that start a command."),
     "hook": ("cli.setup.hooks:hook",
         "Answer a hook of a coding agent, with its event on standard input. Exit code 0 whatever happens."),
     "reference": ("cli.reference:reference", "Generate the reference pages of the documentation from the code."),
@@ -108,9 +116,7 @@ def version() -> None:
 
 for _name, (_, _summary) in COMMANDS.items():
     app.command(_name, cls=LazyCommand, help=_summary, hidden=_name in HIDDEN)(lambda: None)
-_SIMPLE: list[Callable[..., None]] = [up, status, logs, mcp, *VERB_COMMANDS]
-for _command in _SIMPLE:
+for _command in VERB_COMMANDS:
     app.command()(_command)
-app.command("stop")(stop_server)
 for _group in GROUPS:
     app.add_typer(_group)

@@ -1,6 +1,5 @@
 """Machine, processes and library versions of a measurement, and times of calls."""
 
-import hashlib
 import math
 import os
 import platform
@@ -22,7 +21,6 @@ LIBRARIES = (
     "ir-measures",
 )  # fmt: skip
 _MB = 1024 * 1024
-_MODELS = Path(__file__).parents[1] / "stores" / "models"
 
 
 def machine() -> dict[str, object]:
@@ -45,14 +43,6 @@ def _processor() -> str:
 def library_versions() -> dict[str, str]:
     installed = {each.name.lower().replace("_", "-"): each.version for each in distributions() if each.name}
     return {name: installed[name] for name in LIBRARIES if name in installed}
-
-
-def model_digest() -> str:
-    sha = hashlib.sha256()
-    for path in sorted([*_MODELS.glob("*.onnx"), *_MODELS.glob("*.txt")]):
-        sha.update(path.name.encode())
-        sha.update(path.read_bytes())
-    return sha.hexdigest()[:16]
 
 
 def resident_mb(pid: int) -> tuple[float, float | None]:

@@ -16,40 +16,26 @@ ALL, NONE, MISSED = "(all)", "-", "MISSED"
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    category: str
-    measure: str
-    interval: Interval
-    apart: bool
-
-    @property
-    def title(self) -> str:
-        return (self.category or ALL) + (" (apart)" if self.apart else "")
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     part: Part
-    figures: Sequence[Figure]
-    """The headline first, then by category."""
+    figures: Mapping[str, Mapping[str, Interval]]
+    """By category, the headline first, and by measure, the decisive one first."""
     latency: Spread | None
     tokens: float | None
     """Mean per answer."""
 
     @property
-    def headline(self) -> Figure | None:
-        return next(
-            (each for each in self.figures if (each.category, each.measure) == (HEADLINE, self.part.measure)), None
-        )
+    def headline(self) -> Interval | None:
+        return self.figures.get(HEADLINE, {}).get(self.part.measure)
 
     @property
     def verdict(self) -> str:
-        figure, part = self.headline, self.part
-        if figure is None or part.floor is None:
+        found, part = self.headline, self.part
+        if found is None or part.floor is None:
             return ""
-        if part.goal is not None and figure.interval.mean >= part.goal:
+        if part.goal is not None and found.mean >= part.goal:
             return "goal"
-        return "passed" if figure.interval.mean >= part.floor else MISSED
+        return "passed" if found.mean >= part.floor else MISSED
 
     @property
     def speed_verdict(self) -> str:
@@ -95,23 +81,19 @@ def markdown(run: Run) -> str:
 
 
 def _summary(part: Part, cases: Sequence[Case]) -> Summary:
-    groups = by_category(cases)
-    figures = [
-        _figure(category, measure, group)
-        for category, group in groups.items()
-        for measure in sorted(
-            dict.fromkeys(name for case in group for name in case.values), key=lambda name: name != part.measure
-        )
-    ]
+    figures = {}
+    for category, group in by_category(cases).items():
+        title = f"{category} (apart)" if all(case.apart for case in group) else category
+        names = dict.fromkeys(name for case in group for name in case.values)
+        figures[title] = {name: _mean(name, group) for name in sorted(names, key=lambda name: name != part.measure)}
     times = [case.took_ms for case in cases if case.took_ms is not None]
     tokens = [case.tokens for case in cases if case.tokens is not None]
-    return Summary(part, figures, spread(times) if times else None, sum(tokens) / len(tokens) if tokens else None)
+    return Summary(part, figures, spread(times) if times else None, fmean(tokens) if tokens else None)
 
 
-def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
+def _mean(measure: str, cases: Sequence[Case]) -> Interval:
     having = [case for case in cases if measure in case.values]
-    interval = bootstrap([case.values[measure] for case in having], clusters_of(having))
-    return Figure(category, measure, interval, all(case.apart for case in cases))
+    return bootstrap([case.values[measure] for case in having], clusters_of(having))
 
 
 def _targets(found: Sequence[Summary]) -> str:
@@ -119,7 +101,7 @@ def _targets(found: Sequence[Summary]) -> str:
         "set", "arm", "unit", "n", "texts", "measure", "mean [95 %]", "floor / goal", "verdict", "p50 ms", "p95 ms",
         "limit ms", "verdict", "tokens", "server MB",
     )  # fmt: skip
-    rows = [_target_row(each, each.headline.interval) for each in found if each.headline is not None]
+    rows = [_target_row(each, each.headline) for each in found if each.headline is not None]
     note = (
         "n counts the questions of the headline. Milliseconds are per query, from sending it to having the whole"
         " answer, with none for arms that ask for more than a client would; a token is four characters."
@@ -144,14 +126,13 @@ def _number(value: float | None) -> str:
 
 def _measures(name: str, found: Sequence[Summary]) -> str:
     same = [each for each in found if each.part.set == name]
-    measures = list(dict.fromkeys(figure.measure for each in same for figure in each.figures))
+    measures = list(dict.fromkeys(measure for each in same for values in each.figures.values() for measure in values))
     rows = []
     for each in same:
-        for category in dict.fromkeys(figure.category for figure in each.figures):
-            figures = {figure.measure: figure for figure in each.figures if figure.category == category}
-            first = next(iter(figures.values()))
-            cells = [shown(figures[measure].interval) if measure in figures else NONE for measure in measures]
-            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.interval.clusters), *cells])
+        for category, values in each.figures.items():
+            first = next(iter(values.values()))
+            cells = [shown(values[measure]) if measure in values else NONE for measure in measures]
+            rows.append([each.part.arm, category or ALL, str(first.n), str(first.clusters), *cells])
     notes = [f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."]
     notes += [f"- {each.part.arm}: {each.part.note}." for each in same if each.part.note]
     return f"## {name}\n\n{table(('arm', 'category', 'n', 'clusters', *measures), rows)}\n\n" + "\n".join(notes)
@@ -331,10 +312,8 @@ def missed(run: Run) -> list[str]:
         if part.floor is not None and each.headline is None:
             failures.append(f"{name}: all questions are apart, so that none is held against the floor.")
         elif each.headline is not None and each.verdict == MISSED:
-            interval = each.headline.interval
-            failures.append(
-                f"{name}: {part.measure} is {interval.mean:.4f}, below the floor of {part.floor:g} (n = {interval.n})."
-            )
+            mean, n = each.headline.mean, each.headline.n
+            failures.append(f"{name}: {part.measure} is {mean:.4f}, below the floor of {part.floor:g} (n = {n}).")
         if each.latency is not None and each.speed_verdict == MISSED:
             taken = each.latency
             failures.append(f"{name}: p50 is {taken.p50:.2f} ms, above {part.p50_limit_ms:g} ms (n = {taken.n}).")

@@ -137,7 +137,8 @@ class Proxy:
             if asked.get("method") in _GREETINGS and "result" in answer:
                 self.greet(client, asked, answer["result"])
             if "jsonrpc" not in answer:
-                answer = _refusal(asked, answer)
+                said = f"{answer.get('message', '')} {answer.get('remediation', '')}".strip()
+                answer = _error(asked.get("id"), said)
             if is_open and "error" in answer and answer.get("id") is None:
                 answer["id"] = asked["id"]  # The server could not read it.
             is_open = is_open and answer.get("id") != asked["id"]
@@ -204,7 +205,7 @@ def _messages(address: str, reply: Answer) -> Iterator[JsonObject]:
         # The server writes the data of an event as one line.
         texts = (line.removeprefix(b"data:") for line in reply.lines if line.startswith(b"data:"))
     else:
-        texts = (each for each in (b"".join(reply.lines),))
+        texts = iter((b"".join(reply.lines),))
     for text in texts:
         if text.strip():
             try:
@@ -212,10 +213,6 @@ def _messages(address: str, reply: Answer) -> Iterator[JsonObject]:
             except ValueError:
                 raise CommandFailed(f"What answers at {address} is not Engrain (status {reply.status}).") from None
             yield message
-
-
-def _refusal(asked: JsonObject, envelope: JsonObject) -> JsonObject:
-    return _error(asked.get("id"), f"{envelope.get('message', '')} {envelope.get('remediation', '')}".strip())
 
 
 def _error(request_id: object, text: str, code: int = _SERVER_ERROR) -> JsonObject:

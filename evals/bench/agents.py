@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count
@@ -28,7 +28,7 @@ _HELLO: JsonObject = {
 }  # fmt: skip
 
 
-def measure_agents(measurement: Measurement, folder: Path) -> None:
+def measure_agents(measurement: Measurement, folder: Path) -> Iterator[Figure]:
     """Time the first call with and without a server, a command, and twenty agents that remember and search."""
     measurement.say(f"{AGENTS} agents over `engrain mcp` …")
     folder.mkdir()
@@ -43,17 +43,16 @@ def measure_agents(measurement: Measurement, folder: Path) -> None:
     searched = spread([_took([*_ENGRAIN, "search", "who reviews deploys"], environ) for _ in joined])
     found = spread(joined)
     floor = f"a bare interpreter takes {1000 * bare.p50:.0f} ms"
-    figure = measurement.figures.append
-    figure(Figure("engrain mcp, first call that starts a server", "s", started, 1, target=Target(3, 2)))
-    first = Target(300, 200)
-    figure(Figure("engrain mcp, first call", "ms", 1000 * found.p50, found.n, 1000 * found.p95, first, note=floor))
-    command = Target(400, 300)
-    figure(Figure("engrain search", "ms", 1000 * searched.p50, searched.n, 1000 * searched.p95, command, note=floor))
-    _measure_together(measurement, environ)
+    yield Figure("engrain mcp, first call that starts a server", "s", started, 1, target=Target(3, 2))
+    for name, times, target in (
+        ("engrain mcp, first call", found, Target(300, 200)), ("engrain search", searched, Target(400, 300)),
+    ):  # fmt: skip
+        yield Figure(name, "ms", 1000 * times.p50, times.n, 1000 * times.p95, target, note=floor)
+    yield _measure_together(measurement, environ)
     _took([*_ENGRAIN, "stop"], environ)
 
 
-def _measure_together(measurement: Measurement, environ: Mapping[str, str]) -> None:
+def _measure_together(measurement: Measurement, environ: Mapping[str, str]) -> Figure:
     seconds = SECONDS / 20 if measurement.quick else SECONDS
     who = holder(Path(environ[f"{PREFIX}DATA_DIR"]))
     before_mb = 0.0 if who is None else resident_mb(who.pid)[0] or 0.0
@@ -67,9 +66,7 @@ def _measure_together(measurement: Measurement, environ: Mapping[str, str]) -> N
     found = spread(times)
     note = f"{AGENTS} agents, {seconds:.0f} s; agents that lost a memory: {lost}; server grew {grown_mb:.0f} MB"
     target = Target(400, 250)
-    measurement.figures.append(
-        Figure("call of one of many agents, p95", "ms", 1000 * found.p95, found.n, target=target, note=note)
-    )
+    return Figure("call of one of many agents, p95", "ms", 1000 * found.p95, found.n, target=target, note=note)
 
 
 def _took(command: list[str], environ: Mapping[str, str]) -> float:

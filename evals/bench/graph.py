@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ Link = tuple[str, int]
 """Relationship and number of an earlier record."""
 
 
-def measure_graph(measurement: Measurement, data: Path) -> None:
+def measure_graph(measurement: Measurement, data: Path) -> Iterator[Figure]:
     """Load 50,000 records and 200,000 relations without vectors, and query them; a quick run takes a fiftieth."""
     texts = records(QUICK_ENTITIES if measurement.quick else ENTITIES, seed=31)
     links = draw_links(len(texts))
@@ -40,10 +40,9 @@ def measure_graph(measurement: Measurement, data: Path) -> None:
     measurement.say(f"a graph of {len(texts)} entities and {count} relations …")
     with signed_up(measurement, data, WITHOUT_VECTORS) as first:
         ids, middle, seconds = _load(first, texts, links)
-        _ask(measurement, first, ids, middle)
+        yield from _ask(measurement, first, ids, middle)
     target = Target(2_000, 2_000, more_is_better=True)
-    name = "loading that graph, until it can be walked"
-    measurement.figures.append(Figure(name, "relations/s", count / seconds, count, target=target))
+    yield Figure("loading that graph, until it can be walked", "relations/s", count / seconds, count, target=target)
 
 
 def draw_links(count: int) -> list[list[Link]]:
@@ -94,13 +93,13 @@ def _fields(number: int, text: Record, links: Sequence[Link], ids: Sequence[str]
     }
 
 
-def _ask(measurement: Measurement, client: Client, ids: Sequence[str], middle: str) -> None:
+def _ask(measurement: Measurement, client: Client, ids: Sequence[str], middle: str) -> Iterator[Figure]:
     measurement.say("related, traverse, history, list …")
     draw = random.Random(33)  # noqa: S311 - the same questions on every run
     chosen = draw.sample(list(ids), min(len(ids) // 2, measurement.times(300) + WARM_UP))
     pages = [{"limit": 50, **FILTERS[number % len(FILTERS)]} for number in range(len(chosen))]
-    found, cost = measurement.warmed_calls(client.get, [f"/api/entities/{each}" for each in chosen])
-    measurement.figures.append(Figure.of("get with its neighbours, of a large graph", found, note=cost))
+    addresses = [f"/api/entities/{each}" for each in chosen]
+    yield measurement.row("get with its neighbours, of a large graph", client.get, addresses)
     for name, path, bodies, limit in (
         ("related, of a large graph", EXPLORE, [{"entity_id": each, "mode": "related"} for each in chosen], 4),
         ("traverse to depth 3", EXPLORE, [{"entity_id": each, "mode": "traverse", "depth": 3} for each in chosen], 12),
@@ -108,5 +107,5 @@ def _ask(measurement: Measurement, client: Client, ids: Sequence[str], middle: s
          5),
         ("list page with filters", EXPLORE, pages, 6),
     ):  # fmt: skip
-        found, cost = measurement.warmed_calls(partial(client.post, path), [encoded(body) for body in bodies])
-        measurement.figures.append(Figure.of(name, found, target=Target(limit, limit), note=cost))
+        asked = [encoded(body) for body in bodies]
+        yield measurement.row(name, partial(client.post, path), asked, Target(limit, limit))

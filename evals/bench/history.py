@@ -4,6 +4,7 @@ import random
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from evals.bench.measurement import Figure, Measurement, Target
@@ -93,7 +94,7 @@ FEW, QUICK_FEW = 500, 60
 MANY, QUICK_MANY = 20_000, 200
 
 
-def measure_release_notes(measurement: Measurement, folder: Path) -> None:
+def measure_release_notes(measurement: Measurement, folder: Path) -> Iterator[Figure]:
     quick = measurement.quick
     few, many = (QUICK_FEW, QUICK_MANY) if quick else (FEW, MANY)
     found = {}
@@ -101,19 +102,13 @@ def measure_release_notes(measurement: Measurement, folder: Path) -> None:
         measurement.say(f"release notes of {count:,} commits …")
         long_history(folder / str(count), count)
         found[count] = [write_notes(folder / str(count), BEGINNING, END) for _ in range(runs)]
-    (floor,) = timed_ms(_bare_log, [folder / str(many)])
+    command = ["git", "-C", str(folder / str(many)), "log", "--name-only", f"{BEGINNING}..{END}"]
+    (floor,) = timed_ms(partial(subprocess.run, stdout=subprocess.DEVNULL, check=True), [command])
     times = spread([run.took_s for run in found[few]])
-    measurement.figures += [
-        Figure(f"release notes of {few:,} commits", "s", times.p50, times.n, times.p95, Target(3, 2)),
-        Figure(f"release notes of {many:,} commits", "s", found[many][0].took_s, 1, target=Target(20, 10)),
-        Figure("most memory of that process", "MB", found[many][0].peak_mb, 1, target=Target(300, 150)),
-        Figure("a bare `git log --name-only` of that history", "s", floor / 1000, 1),
-    ]
-
-
-def _bare_log(folder: Path) -> None:
-    command = ["git", "-C", str(folder), "log", "--name-only", f"{BEGINNING}..{END}"]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - Git's own program
+    yield Figure(f"release notes of {few:,} commits", "s", times.p50, times.n, times.p95, Target(3, 2))
+    yield Figure(f"release notes of {many:,} commits", "s", found[many][0].took_s, 1, target=Target(20, 10))
+    yield Figure("most memory of that process", "MB", found[many][0].peak_mb, 1, target=Target(300, 150))
+    yield Figure("a bare `git log --name-only` of that history", "s", floor / 1000, 1)
 
 
 MAILS, COMMITS = 10_000, 20_000
@@ -131,7 +126,7 @@ Subject: {subject}
 """
 
 
-def measure_imports(measurement: Measurement, folder: Path) -> None:
+def measure_imports(measurement: Measurement, folder: Path) -> Iterator[Figure]:
     mails, commits = measurement.times(MAILS), measurement.times(COMMITS)
     measurement.say(f"imports of {mails:,} mails and {commits:,} commits …")
     mailbox, history = folder / "mail.mbox", folder / "history"
@@ -145,12 +140,9 @@ def measure_imports(measurement: Measurement, folder: Path) -> None:
         idle_mb = resident_mb(measurement.pid)[0] or 0
         rate = mails / _imported(person, mailbox, "mbox")
         grown_mb = (resident_mb(measurement.pid)[1] or 0) - idle_mb
-        took_s = _imported(person, history, "git")
-        measurement.figures += [
-            Figure("mails imported", "/s", rate, mails, target=Target(300, 1000, True)),
-            Figure("memory of the server, most above idle", "MB", grown_mb, 1, target=Target(200, 100)),
-            Figure("history imported", "s", took_s, commits, target=Target(60, 30)),
-        ]
+        yield Figure("mails imported", "/s", rate, mails, target=Target(300, 1000, True))
+        yield Figure("memory of the server, most above idle", "MB", grown_mb, 1, target=Target(200, 100))
+        yield Figure("history imported", "s", _imported(person, history, "git"), commits, target=Target(60, 30))
 
 
 def _imported(person: Client, path: Path, adapter: str) -> float:

@@ -2,7 +2,9 @@
 
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -25,7 +27,7 @@ ASKED = 64
 STEPS, STEP_LENGTH = 200, 5_000  # 1 MB of evidence
 
 
-def measure_jobs(measurement: Measurement, data: Path) -> None:
+def measure_jobs(measurement: Measurement, data: Path) -> Iterator[Figure]:
     names = [f"bench:{number}" for number in range(measurement.times(JOBS))]
     measurement.say(f"{len(names)} background jobs …")
     with signed_up(measurement, data, WITHOUT_VECTORS) as first:
@@ -35,14 +37,14 @@ def measure_jobs(measurement: Measurement, data: Path) -> None:
             with ledger.transaction(organization.id, "bench") as tx:
                 for name in names:
                     tx.jobs.enqueue(JobDraft(name, "bench"))
-            measurement.figures += anyio.run(_drain, JobHost(ledger, settings), len(names))
+            yield from anyio.run(_drain, JobHost(ledger, settings), len(names))
         bodies = [encoded({"job_ids": names[place : place + ASKED]}) for place in range(measurement.times(500))]
-        found, cost = measurement.warmed_calls(lambda body: first.post("/api/jobs/status", body), bodies)
-        _measure_runs(measurement, first)
-    measurement.figures.append(Figure.of(f"status of {ASKED} jobs", found, target=Target(5, 3), note=cost))
+        status = partial(first.post, "/api/jobs/status")
+        yield measurement.row(f"status of {ASKED} jobs", status, bodies, Target(5, 3))
+        yield _measure_runs(measurement, first)
 
 
-def _measure_runs(measurement: Measurement, client: Client) -> None:
+def _measure_runs(measurement: Measurement, client: Client) -> Figure:
     said = " ".join(each.content for each in records(2 * STEPS))
     texts = [said[place : place + STEP_LENGTH] for place in range(0, STEPS * 100, 100)]
     steps = [{"id": f"{n}", "ordinal": n, "evidence": [{"id": "log", "content": text}]} for n, text in enumerate(texts)]
@@ -54,8 +56,7 @@ def _measure_runs(measurement: Measurement, client: Client) -> None:
         times.append(client.took_ms)
         client.until_indexed()
     note = f"while the server is at rest; fixed loop {pace_ms():.1f} ms"
-    figure = Figure.of("experience of 1 MB, acknowledged", spread(times), target=Target(400, 400), note=note)
-    measurement.figures.append(figure)
+    return Figure.of("experience of 1 MB, acknowledged", spread(times), target=Target(400, 400), note=note)
 
 
 async def _drain(host: JobHost, count: int) -> list[Figure]:
@@ -87,9 +88,9 @@ SOURCES, USERS = 5_000, 40
 DERIVED = 200
 
 
-def measure_governance(measurement: Measurement, data: Path) -> None:
+def measure_governance(measurement: Measurement, data: Path) -> Iterator[Figure]:
     with signed_up(measurement, data, WITHOUT_VECTORS) as first:
-        _correct(measurement, first)
+        yield _correct(measurement, first)
         project = first.post("/api/entities", {"name": "Bench", "entity_type": "project"})["id"]
         count = QUICK_ENTRIES if measurement.quick else ENTRIES
         measurement.say(f"{count} audit entries …")
@@ -105,11 +106,8 @@ def measure_governance(measurement: Measurement, data: Path) -> None:
         queries = ("source_id=source_7", "actor_user_id=user_3", "policy_allowed=false", "action=memory.recall",
                    f"project_id={project}", "memory_scope=team", "derived_id=absent", "limit=200")  # fmt: skip
         asked = [f"/api/memory/audit?{query}" for query in queries] * measurement.times(60)
-        found, cost = measurement.warmed_calls(first.get, asked)
-    measurement.figures += [
-        Figure.of(f"audit query over {count} entries", found, p95_target=Target(100, 50), note=cost),
-        Figure.of("audit entry of a recall", alone, target=Target(0.5, 0.3)),
-    ]
+        yield measurement.row(f"audit query over {count} entries", first.get, asked, p95_target=Target(100, 50))
+    yield Figure.of("audit entry of a recall", alone, target=Target(0.5, 0.3))
 
 
 def _entry(organization_id: str, project: str, number: int) -> AuditDraft:
@@ -123,7 +121,7 @@ def _entry(organization_id: str, project: str, number: int) -> AuditDraft:
     return AuditDraft(action, organization_id, f"user_{number % USERS}", None, details)
 
 
-def _correct(measurement: Measurement, client: Client) -> None:
+def _correct(measurement: Measurement, client: Client) -> Figure:
     measurement.say(f"corrections that {DERIVED} records follow …")
     times = []
     for number in range(measurement.times(20) or 2):
@@ -138,6 +136,4 @@ def _correct(measurement: Measurement, client: Client) -> None:
         times.append(client.took_ms)
         if len(done["affected_derived_ids"]) != DERIVED:
             raise EngrainError("Not all records followed the correction.")
-    measurement.figures.append(
-        Figure.of(f"correction that {DERIVED} records follow", spread(times), target=Target(500, 250))
-    )
+    return Figure.of(f"correction that {DERIVED} records follow", spread(times), target=Target(500, 250))

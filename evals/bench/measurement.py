@@ -1,8 +1,8 @@
-"""A bench run: its state, and measured figures with targets and floors."""
+"""A bench run, and its figures with targets: a stage yields those that it measured."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from evals import report
@@ -58,25 +58,18 @@ class Figure:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    columns = ("figure", "n", "p50", "p95", "passes / goal", "verdict", "note")
-    return report.table(columns, [_cells(figure) for figure in figures])
+    rows = []
+    for each in figures:
+        targets = ", ".join(filter(None, (_aim("", each.target), _aim("p95 ", each.p95_target))))
+        value, p95 = _shown(each.value, each.unit), _shown(each.p95, each.unit)
+        rows.append((each.name, str(each.n), value, p95, targets, each.verdict, each.note))
+    return report.table(("figure", "n", "p50", "p95", "passes / goal", "verdict", "note"), rows)
 
 
-def _cells(figure: Figure) -> tuple[str, ...]:
-    targets = [(figure.target, ""), (figure.p95_target, "p95 ")]
-    return (
-        figure.name,
-        str(figure.n),
-        _shown(figure.value, figure.unit),
-        _shown(figure.p95, figure.unit),
-        ", ".join(word + _target(target) for target, word in targets if target),
-        figure.verdict,
-        figure.note,
-    )
-
-
-def _target(target: Target) -> str:
-    return f"{'≥' if target.more_is_better else '≤'} {_number(target.passes)} / {_number(target.goal)}"
+def _aim(word: str, target: Target | None) -> str:
+    if target is None:
+        return ""
+    return f"{word}{'≥' if target.more_is_better else '≤'} {_number(target.passes)} / {_number(target.goal)}"
 
 
 def _shown(value: float | None, unit: str) -> str:
@@ -98,7 +91,6 @@ class Measurement:
     say: Callable[[str], None]
     pid: int = 0
     round_trip_ms: float = 0.0
-    figures: list[Figure] = field(default_factory=list)
 
     def times(self, count: int) -> int:
         """Number of calls; a quick run makes a tenth."""
@@ -118,3 +110,15 @@ class Measurement:
         """As `calls`, after 20 untimed ones."""
         timed_ms(action, items[:WARM_UP])
         return self.calls(action, items[WARM_UP:])
+
+    def row(
+        self,
+        name: str,
+        action: Callable[[Item], object],
+        items: Sequence[Item],
+        target: Target | None = None,
+        p95_target: Target | None = None,
+    ) -> Figure:
+        """Make the row of `warmed_calls`."""
+        found, cost = self.warmed_calls(action, items)
+        return Figure.of(name, found, target=target, p95_target=p95_target, note=cost)

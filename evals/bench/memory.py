@@ -2,7 +2,9 @@
 
 import random
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from evals.bench.measurement import WARM_UP, Figure, Measurement, Target
@@ -19,7 +21,7 @@ AGENTS = 50
 EVERY_S, LASTING_S, QUICK_S = 2.0, 60.0, 4.0
 
 
-def measure_memory(measurement: Measurement, data: Path) -> None:
+def measure_memory(measurement: Measurement, data: Path) -> Iterator[Figure]:
     """Recall among 10,000 memories; then fifty agents remember and recall every two seconds."""
     count = QUICK_MEMORIES if measurement.quick else MEMORIES
     measurement.say(f"{count} raw memories …")
@@ -28,14 +30,11 @@ def measure_memory(measurement: Measurement, data: Path) -> None:
         start = time.perf_counter()
         _store(first, texts)
         first.until_indexed()
-        rate = count / (time.perf_counter() - start)
+        yield Figure("raw memories stored until embedded", "memories/s", count / (time.perf_counter() - start), count)
         asked = [encoded({"query": text}) for text in questions(texts, measurement.times(400) + WARM_UP, seed=42)]
-        recalled, cost = measurement.warmed_calls(lambda body: first.post("/api/memory/raw/recall", body), asked)
-        measurement.figures += [
-            Figure("raw memories stored until embedded", "memories/s", rate, count),
-            Figure.of("recall, of raw memories", recalled, target=Target(25, 25), note=cost),
-        ]
-        _measure_agents(measurement, first)
+        recall = partial(first.post, "/api/memory/raw/recall")
+        yield measurement.row("recall, of raw memories", recall, asked, Target(25, 25))
+        yield _measure_agents(measurement, first)
 
 
 def _short(text: Record) -> Record:
@@ -52,7 +51,7 @@ def _store(first: Client, texts: list[Record]) -> None:
         list(pool.map(send, [texts[number::SENDERS] for number in range(SENDERS)]))
 
 
-def _measure_agents(measurement: Measurement, first: Client) -> None:
+def _measure_agents(measurement: Measurement, first: Client) -> Figure:
     measurement.say(f"{AGENTS} agents remember and recall …")
     before = int(first.get("/api/entities/captures?limit=1")["total"])
     rounds = int((QUICK_S if measurement.quick else LASTING_S) / EVERY_S)
@@ -68,9 +67,7 @@ def _measure_agents(measurement: Measurement, first: Client) -> None:
     if lost := before + len(texts) - int(first.get("/api/entities/captures?limit=1")["total"]):
         raise EngrainError(f"Of {len(texts)} memories {lost} are lost.")
     note = f"no error, none of {len(texts)} memories lost"
-    measurement.figures.append(
-        Figure.of(f"recall while {AGENTS} agents work", spread(times), p95_target=Target(400, 400), note=note)
-    )
+    return Figure.of(f"recall while {AGENTS} agents work", spread(times), p95_target=Target(400, 400), note=note)
 
 
 def _recalls_of_agent(first: Client, number: int, begin: float, texts: list[Record]) -> list[float]:

@@ -19,7 +19,7 @@ LATENCY_S = 0.05
 _DIMENSION = 384
 
 
-def measure_remote_model(measurement: Measurement, data: Path) -> None:
+def measure_remote_model(measurement: Measurement, data: Path) -> Iterator[Figure]:
     """Time the model's client alone, and a server that uses it for every index."""
     texts = measurement.texts[: measurement.times(6_000)]
     measurement.say(f"{len(texts)} entities with a remote model …")
@@ -35,11 +35,9 @@ def measure_remote_model(measurement: Measurement, data: Path) -> None:
                 one.post("/api/entities/bulk", body)
             one.until_indexed()
             indexed = len(texts) / (time.perf_counter() - start)
-    measurement.figures.append(
-        Figure("remote model, 50 ms per request", "passages/s", alone, len(texts),
-               target=Target(1_500, 3_000, more_is_better=True),
-               note=f"the model's client alone; a server has {indexed:.0f} records/s in every index")
-    )  # fmt: skip
+    note = f"the model's client alone; a server has {indexed:.0f} records/s in every index"
+    target = Target(1_500, 3_000, more_is_better=True)
+    yield Figure("remote model, 50 ms per request", "passages/s", alone, len(texts), target=target, note=note)
 
 
 def _passages_per_s(address: str, given: Sequence[str]) -> float:

@@ -4,14 +4,14 @@ import dataclasses
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from evals.bench.agents import measure_agents
 from evals.bench.graph import measure_graph
 from evals.bench.history import measure_imports, measure_release_notes
 from evals.bench.ledger import measure_governance, measure_jobs
-from evals.bench.measurement import Measurement, table
+from evals.bench.measurement import Figure, Measurement, table
 from evals.bench.memory import measure_memory
 from evals.bench.remote_model import measure_remote_model
 from evals.bench.stages import measure_server, measure_starts
@@ -34,7 +34,7 @@ def run_bench(entities: int | None, say: Callable[[str], None], *, quick: bool, 
     count = entities or (QUICK_ENTITIES if quick else ENTITIES)
     measurement = Measurement(records(count), quick, say)
     try:
-        _serve_and_measure(measurement, QUICK_STARTS if quick else STARTS)
+        figures = [*_serve_and_measure(measurement, QUICK_STARTS if quick else STARTS)]
     except EngrainError as error:
         say(f"The measurement ended early: {error.message}")
         return 1
@@ -43,24 +43,24 @@ def run_bench(entities: int | None, say: Callable[[str], None], *, quick: bool, 
         "entities": count,
         "took_s": round(time.perf_counter() - start, 1),
         "http_round_trip_ms": measurement.round_trip_ms,
-        "figures": [{**dataclasses.asdict(figure), "verdict": figure.verdict} for figure in measurement.figures],
+        "figures": [{**dataclasses.asdict(figure), "verdict": figure.verdict} for figure in figures],
     }
-    say(table(measurement.figures))
+    say(table(figures))
     say(_explanation(report))
     if json_file is not None:
         json_file.write_text(json.dumps(report, indent=2), encoding="utf-8")
     return 0
 
 
-def _serve_and_measure(measurement: Measurement, starts: int) -> None:
+def _serve_and_measure(measurement: Measurement, starts: int) -> Iterator[Figure]:
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder:
         empty = [Path(folder) / f"empty{number}" for number in range(starts)]
         full = Path(folder) / "full"
-        measure_starts(measurement, "start to ready, empty folder", empty)
-        measure_server(measurement, full)
-        measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
+        yield measure_starts(measurement, "start to ready, empty folder", empty)
+        yield from measure_server(measurement, full)
+        yield measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
         for stage in STAGES:
-            stage(measurement, Path(folder) / stage.__name__)
+            yield from stage(measurement, Path(folder) / stage.__name__)
 
 
 def _explanation(report: dict[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Stages of the bench, over HTTP against a real server process."""
+"""Stages of the bench on one data folder, over HTTP against a real server process."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,12 +26,12 @@ PATH = "/api/auth/providers"
 EMAIL, PASSWORD = "login@localhost.test", "bench-account"
 
 
-def measure_identity(measurement: Measurement, address: str) -> None:
+def measure_identity(measurement: Measurement, address: str) -> Iterator[Figure]:
     """Time requests with and without a credential in turns, then log-ins beside bare Argon2."""
     measurement.say("authentication and log-ins …")
     with Client(address) as anybody, anybody.signed_up("login") as person:
         key = person.post("/api/auth/api-keys", {"name": "bench", "scopes": ["api:read"]})["api_key"]
-        _measure_log_ins(measurement, address)
+        yield _measure_log_ins(measurement, address)
         with Client(address, key) as program:
             clients = {"": anybody, "access token": person, "API key": program}
             times: dict[str, list[float]] = {name: [] for name in clients}
@@ -43,12 +43,10 @@ def measure_identity(measurement: Measurement, address: str) -> None:
         taken = spread(found)
         note = f"{taken.p50:.2f} / {without.p50:.2f} ms"
         title = f"authentication by {name}, more than without"
-        measurement.figures.append(
-            Figure(title, "ms", taken.p50 - without.p50, taken.n, target=Target(0.5, 0.25), note=note)
-        )
+        yield Figure(title, "ms", taken.p50 - without.p50, taken.n, target=Target(0.5, 0.25), note=note)
 
 
-def _measure_log_ins(measurement: Measurement, address: str) -> None:
+def _measure_log_ins(measurement: Measurement, address: str) -> Figure:
     count = measurement.times(100)
     passwords = Passwords()
     stored = passwords.hash(PASSWORD)
@@ -63,7 +61,7 @@ def _measure_log_ins(measurement: Measurement, address: str) -> None:
     bare = (before + _rate(lambda _: passwords.verify(stored, PASSWORD), count)) / 2
     note = f"{rate:.1f} per s, {WORKERS} at a time"
     target = Target(80, 95, more_is_better=True)
-    measurement.figures.append(Figure("log-ins / bare Argon2", "%", 100 * rate / bare, count, target=target, note=note))
+    return Figure("log-ins / bare Argon2", "%", 100 * rate / bare, count, target=target, note=note)
 
 
 def _rate(action: Callable[[int], object], count: int) -> float:
@@ -78,16 +76,14 @@ LENGTH = 20_000
 LIMIT = 12
 
 
-def measure_reflection(measurement: Measurement, client: Client) -> None:
+def measure_reflection(measurement: Measurement, client: Client) -> Figure:
     measurement.say("reflections …")
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (LENGTH // len(text) + 1))[:LENGTH]
     body = encoded({"content": text, "limit": LIMIT, "persist_source": False})
-    count = max(5, measurement.times(60))
-    timed_ms(lambda _: client.post("/api/context/reflect", body), range(3))
-    found, cost = measurement.calls(lambda _: client.post("/api/context/reflect", body), range(count))
+    bodies = [body] * (WARM_UP + max(5, measurement.times(60)))
     name = f"reflection of {LENGTH:,} characters"
-    measurement.figures.append(Figure.of(name, found, target=Target(300, 200), note=cost))
+    return measurement.row(name, lambda body: client.post("/api/context/reflect", body), bodies, Target(300, 200))
 
 
 BUSY_SHARE = 0.2
@@ -117,7 +113,7 @@ def signed_up(measurement: Measurement, data: Path, settings: Mapping[str, str] 
         yield first
 
 
-def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:
+def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> Figure:
     """Time from process start to readiness for each folder."""
     measurement.say(f"{name} …")
     times = []
@@ -126,30 +122,28 @@ def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path])
         with bench_server(folder):
             times.append(time.perf_counter() - start)
     found = spread(times)
-    measurement.figures.append(Figure(name, "s", found.p50, found.n, found.p95, Target(4, 2)))
+    return Figure(name, "s", found.p50, found.n, found.p95, Target(4, 2))
 
 
-def measure_server(measurement: Measurement, data: Path) -> None:
+def measure_server(measurement: Measurement, data: Path) -> Iterator[Figure]:
     with bench_server(data) as server, Client(server.address) as client:
         with client.signed_up("first") as first, client.signed_up("second") as second:
             measurement.pid = server.process.pid
             measurement.round_trip_ms = spread(timed_ms(client.get, ["/api/health"] * 300)).p50
             busy = int(len(measurement.texts) * BUSY_SHARE)
-            _ingest(measurement, first, measurement.texts[busy:])
-            _two_tenants(measurement, first, second, measurement.texts[:busy])
-            _single_requests(measurement, first)
-            _searches(measurement, first)
-            measure_reflection(measurement, first)
-            _packs(measurement, first)
-            measure_identity(measurement, server.address)
+            yield from _ingest(measurement, first, measurement.texts[busy:])
+            yield from _two_tenants(measurement, first, second, measurement.texts[:busy])
+            yield from _single_requests(measurement, first)
+            yield _searches(measurement, first)
+            yield measure_reflection(measurement, first)
+            yield _packs(measurement, first)
+            yield from measure_identity(measurement, server.address)
         resident, peak = resident_mb(measurement.pid)
         note = "" if peak is None else f"peak {peak:.0f} MB"
-        measurement.figures.append(
-            Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
-        )
+        yield Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
 
 
-def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
+def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> Iterator[Figure]:
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
     before = _bare_rate(sample)
@@ -162,13 +156,11 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     rate = len(texts) / (time.perf_counter() - start)
     after = _bare_rate(sample)
     bare = (before + after) / 2
-    measurement.figures += [
-        Figure("ingest until embedded", "records/s", rate, len(texts),
-               note=f"acknowledged and durable at {len(texts) / accepted_s:.0f} records/s"),
-        Figure("ingest rate / bare models", "%", 100 * rate / bare, len(texts),
-               target=Target(85, 95, more_is_better=True),
-               note=f"bare: {before:.1f} records/s before, {after:.1f} after, n={len(sample)} each"),
-    ]  # fmt: skip
+    accepted = f"acknowledged and durable at {len(texts) / accepted_s:.0f} records/s"
+    yield Figure("ingest until embedded", "records/s", rate, len(texts), note=accepted)
+    note = f"bare: {before:.1f} records/s before, {after:.1f} after, n={len(sample)} each"
+    target = Target(85, 95, more_is_better=True)
+    yield Figure("ingest rate / bare models", "%", 100 * rate / bare, len(texts), target=target, note=note)
 
 
 def _bare_rate(texts: Sequence[Record]) -> float:
@@ -202,7 +194,7 @@ def _asking(client: Client) -> Callable[[bytes], object]:
     return lambda body: client.post("/api/search", body)
 
 
-def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> None:
+def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> Iterator[Figure]:
     measurement.say("a second tenant's searches, quiet and while the first ingests …")
     own = records(measurement.times(500), seed=21)
     for body in bodies(own):
@@ -213,11 +205,9 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
     quiet, cost = measurement.warmed_calls(_asking(second), asked[:half])
     busy = spread(_search_while_ingesting(first, second, asked[half:], bodies(texts)))
     note = f"{busy.p95:.1f} / {quiet.p95:.1f} ms"
-    measurement.figures += [
-        Figure.of("second tenant's search, quiet", quiet, note=cost),
-        Figure.of("second tenant's search, first ingests", busy, note="until its last record is embedded"),
-        Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note),
-    ]
+    yield Figure.of("second tenant's search, quiet", quiet, note=cost)
+    yield Figure.of("second tenant's search, first ingests", busy, note="until its last record is embedded")
+    yield Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note)
 
 
 def _search_while_ingesting(
@@ -239,7 +229,7 @@ def _search_while_ingesting(
     return times
 
 
-def _single_requests(measurement: Measurement, client: Client) -> None:
+def _single_requests(measurement: Measurement, client: Client) -> Iterator[Figure]:
     measurement.say("single creates and reads …")
     fresh = records(measurement.times(400), seed=11)
     bodies = [encoded({"name": text.name, "content": text.content, "entity_type": "note"}) for text in fresh]
@@ -249,27 +239,23 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
     def create(body: bytes) -> None:
         created.append(client.post("/api/entities", body)["id"])
 
-    acknowledged, acknowledged_cost = measurement.calls(create, bodies[:split])
+    found, cost = measurement.calls(create, bodies[:split])
+    yield Figure.of("create, acknowledged (sync=false)", found, target=Target(8, 5), note=cost)
     client.until_indexed()
-    visible, visible_cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
+    found, cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
+    yield Figure.of("create, in every index (sync=true)", found, target=Target(120, 60), note=cost)
     client.until_indexed()
-    reads, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
-    measurement.figures += [
-        Figure.of("GET entity", reads, target=Target(3, 2), note=cost),
-        Figure.of("create, acknowledged (sync=false)", acknowledged, target=Target(8, 5), note=acknowledged_cost),
-        Figure.of("create, in every index (sync=true)", visible, target=Target(120, 60), note=visible_cost),
-    ]
+    found, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
+    yield Figure.of("GET entity", found, target=Target(3, 2), note=cost)
 
 
-def _searches(measurement: Measurement, client: Client) -> None:
+def _searches(measurement: Measurement, client: Client) -> Figure:
     measurement.say("searches …")
     asked = [encoded({"query": text}) for text in questions(measurement.texts, measurement.times(500) + WARM_UP)]
-    found, cost = measurement.warmed_calls(_asking(client), asked)
-    figure = Figure.of("hybrid search", found, target=Target(25, 15), p95_target=Target(60, 35), note=cost)
-    measurement.figures.append(figure)
+    return measurement.row("hybrid search", _asking(client), asked, Target(25, 15), Target(60, 35))
 
 
-def _packs(measurement: Measurement, client: Client) -> None:
+def _packs(measurement: Measurement, client: Client) -> Figure:
     measurement.say("context packs …")
     goals = questions(measurement.texts, measurement.times(300) + WARM_UP, seed=3)
     for goal in goals[: measurement.times(100)]:
@@ -283,7 +269,7 @@ def _packs(measurement: Measurement, client: Client) -> None:
 
     found, cost = measurement.warmed_calls(ask, asked)
     note = f"{sum(sizes) / len(sizes):.1f} items on average, {cost}"
-    measurement.figures.append(Figure.of("context pack of 24 items", found, target=Target(80, 80), note=note))
+    return Figure.of("context pack of 24 items", found, target=Target(80, 80), note=note)
 
 
 def _relate(client: Client, question: str) -> None:

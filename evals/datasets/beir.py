@@ -7,29 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
+from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
 from stores.errors import EngrainError
 
-CORPUS = ("corpus.jsonl.gz", "corpus.jsonl")
-QUERIES = ("queries-dev.jsonl", "queries.jsonl.gz", "queries.jsonl")
-JUDGEMENTS = ("qrels-dev.tsv", "qrels/dev.tsv", "qrels/test.tsv", "qrels/train.tsv")
-"""The first that exists is read: development splits have their own files."""
 _FUNCTION = re.compile(r"\bdef\s+(\w+)")
 _NAME_LIMIT = 200
 
 
 def read_scifact(folder: Path) -> Collection:
     """Read scientific abstracts and claims (Wadden et al., EMNLP 2020)."""
-    return _read(folder, "scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), _title)
+    return _read(
+        folder, "scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), lambda line: str(line.get("title") or "")
+    )
 
 
 def read_cosqa(folder: Path) -> Collection:
     """Read Python functions and web queries (Huang et al., ACL 2021)."""
     return _read(folder, "cosqa", "pattern", Aim("nDCG@10", floor=0.54, goal=0.62), _function_name)
-
-
-def _title(line: dict[str, Any]) -> str:
-    return str(line.get("title") or "")
 
 
 def _function_name(line: dict[str, Any]) -> str:
@@ -38,7 +32,7 @@ def _function_name(line: dict[str, Any]) -> str:
 
 
 def _read(folder: Path, name: str, entity_type: str, aim: Aim, named: Callable[[dict[str, Any]], str]) -> Collection:
-    corpus, queries, judgements = (first_of(folder, names) for names in (CORPUS, QUERIES, JUDGEMENTS))
+    corpus, queries, judgements = (folder / each for each in ("corpus.jsonl.gz", "queries-dev.jsonl", "qrels-dev.tsv"))
     texts = tuple(
         Text(line["_id"], "", line["text"], named(line).strip()[:_NAME_LIMIT] or "untitled")
         for line in _identified(corpus).values()
@@ -52,7 +46,6 @@ def _read(folder: Path, name: str, entity_type: str, aim: Aim, named: Callable[[
     questions = tuple(Question(query, "", text, grades[query]) for query, text in asked.items())
     return Collection(
         name, "document", "search", texts, questions, aim, entity_type,
-        files=tuple(path.relative_to(folder).as_posix() for path in (corpus, queries, judgements)),
         remarks=(f"{lacking} queries that {judgements.name} judges and {queries.name} lacks",) if lacking else (),
     )  # fmt: skip
 

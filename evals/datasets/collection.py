@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -74,7 +74,6 @@ class Collection:
     aim: Aim
     entity_type: str = "note"
     is_sample: bool = False
-    files: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     unanswered: tuple[Question, ...] = ()
     """Questions without an answer."""
@@ -134,14 +133,6 @@ def readable(path: Path, name: str) -> Iterator[None]:
         yield
     except _UNREADABLE as error:
         raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
-
-
-def first_of(folder: Path, names: Sequence[str]) -> Path:
-    """Return the first of these files, or raise FileNotFoundError."""
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    raise FileNotFoundError(f"{folder} holds none of the files {', '.join(names)}")
 
 
 def json_lines(path: Path) -> Iterator[Any]:

@@ -141,7 +141,6 @@ def _cases(
 
 def _part(collection: Collection, arm: Arm) -> Part:
     aim, is_sample = collection.aim, collection.is_sample
-    files = [f"read from {' and '.join(collection.files)}"] if collection.files else []
-    note = "; ".join([arm.summary, *(["on a sample"] if is_sample else []), *files, *collection.remarks])
+    note = "; ".join([arm.summary, *(["on a sample"] if is_sample else []), *collection.remarks])
     part = Part(collection.name, arm.name, collection.unit, len(collection.texts), aim.measure, note=note)
     return part if is_sample else replace(part, floor=aim.floor, goal=aim.goal, p50_limit_ms=P50_LIMIT_MS)

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from evals.client import Client
 from evals.datasets.collection import digest_of, json_lines
-from evals.harness.server import served, sign_up
+from evals.harness.server import served
 from evals.runs import Case, Journal, Options, Part, Prepared
 from tools.records.entity_models import NAME_LIMIT
 from tools.reflecting.reflection.finding import KINDS
@@ -134,9 +134,9 @@ def _measure(journal: Journal, options: Options, notes: list[Note]) -> None:
     with (
         journal.server_data() as folder,
         served(Path(folder), options.server) as server,
-        Client(server.address) as client,
+        Client(server.address) as anybody,
+        anybody.signed_up("reader") as client,
     ):
-        sign_up(client)
         pairs = read_pairs()
         _read(client, "We decided to warm up.")
         # Notes first: nothing of the pairs is kept yet that they could repeat.

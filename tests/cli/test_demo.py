@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli import demo
-from cli.demo import read_corpora
+from cli.demo import Corpus, read_corpora
 from stores.errors import EngrainError
 
 DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
@@ -35,6 +35,10 @@ Cut scions in January and keep them in moist sand.
 """
 
 
+def urls(read: Corpus) -> list[str]:
+    return [each["url"] for request in read.requests for each in request]
+
+
 def test_a_folder_is_read_as_far_as_it_is_text(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er").mkdir(parents=True)
     (tmp_path / ".git").mkdir()
@@ -45,27 +49,26 @@ def test_a_folder_is_read_as_far_as_it_is_text(tmp_path: Path) -> None:
         "code.py": b"print()",
         ".secret.md": b"# hidden",
         ".git/x.md": b"# hidden",
-        "latin.txt": "Wörter".encode("latin-1"),
         "binary.txt": b"a\0b",
         "empty.md": b" \n",
-        "big.txt": b"x" * (demo.FILE_BYTES_LIMIT + 1),
+        "big.txt": b"x" * (demo.BYTES_LIMIT + 1),
     }
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "link.md").symlink_to(tmp_path / "guide.md")
     read = read_corpora(tmp_path)[-1]
-    assert [each["url"] for each in read.documents] == ["guide.md", "deep/bom.txt", "deep/er/notes.rst"]
-    assert read.documents[1]["content"] == "a text with a byte order mark"
-    assert read.skipped == 4
+    assert urls(read) == ["guide.md", "deep/bom.txt", "deep/er/notes.rst"]
+    assert read.requests[0][1]["content"] == "a text with a byte order mark"
+    assert read.skipped == 3
 
 
 def test_a_large_folder_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         (tmp_path / f"{number}.md").write_text("words " * 10)
-    monkeypatch.setattr(demo, "TOTAL_CHARACTERS_LIMIT", 150)
+    monkeypatch.setattr(demo, "BYTES_LIMIT", 150)
     monkeypatch.setattr(demo, "checkout", lambda: None)
     read = read_corpora(tmp_path)[-1]
-    assert ([each["url"] for each in read.documents], read.skipped) == (["0.md", "1.md"], 3)
+    assert (urls(read), read.skipped) == (["0.md", "1.md"], 3)
 
 
 def test_a_folder_without_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -75,9 +78,8 @@ def test_a_folder_without_text_is_refused_in_a_sentence(tmp_path: Path) -> None:
 
 def test_our_own_documents_are_read_from_a_checkout_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     (own,) = read_corpora(None)
-    urls = {each["url"] for each in own.documents}
-    assert {"README.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= urls
-    assert not any(url.startswith("docs/reference/") for url in urls)
+    assert {"AGENTS.md", "docs/explain/search.md", "docs/experiments/0002-scores.md"} <= {*urls(own)}
+    assert not any(url.startswith(("README", "docs/reference/")) for url in urls(own))
     monkeypatch.setattr(demo, "checkout", lambda: None)
     assert read_corpora(None) == []
 

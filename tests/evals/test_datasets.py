@@ -101,6 +101,20 @@ def test_locomo_has_a_haystack_and_a_cluster_for_each_conversation_and_a_thread_
         Question("q", "conv-1", "Who?", {"D1:1": 1}, "conv-1", "4 single-hop"),
         Question("q5", "conv-1", "Who?", {"D1:1": 1}, "conv-1", "5 adversarial", apart=True),
     )
+    assert found.remarks == ("3 questions whose evidence names no turn",)
+
+
+def test_judgements_of_queries_that_are_not_there_are_told(tmp_path: Path) -> None:
+    write_beir(tmp_path, TEXTS)
+    with (tmp_path / "qrels-dev.tsv").open("a") as file:
+        file.write("gone\t1\t1\nlost\t1\t1\nlost\t2\t0\n")
+    assert read("scifact", tmp_path).remarks == ("2 queries that qrels-dev.tsv judges and queries-dev.jsonl lacks",)
+
+
+@pytest.mark.parametrize("name", ["locomo", "longmemeval", "scifact"])
+def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"locomo10-dev\.json|sessions-dev\.jsonl\.gz|corpus\.jsonl\.gz"):
+        read(name, tmp_path)
 
 
 def test_beam_keeps_chats_apart_and_its_unanswerable_questions_aside(tmp_path: Path) -> None:

@@ -144,7 +144,8 @@ class _Crawl:
             self.seen.add(visit.address)
             await self._visit(visit)
             self.counts["pages"] += 1
-            if len(self.batch) >= BATCH or _size(self.batch) >= BATCH_CHARACTERS:
+            size = sum(len(piece.content) for page in self.batch for piece in page.pieces)
+            if len(self.batch) >= BATCH or size >= BATCH_CHARACTERS:
                 await in_thread(self._write)
             total = min(self.settings.pages, self.counts["pages"] + len(self.found) + len(waiting))
             await in_thread(self.running.progress, self.counts["pages"], total)
@@ -298,10 +299,6 @@ def _named(site: Site, address: str, text: str) -> list[str]:
 def _depth(document: Document) -> int:
     depth = (document.fetched or {}).get("depth", 0)
     return depth if isinstance(depth, int) else 0
-
-
-def _size(batch: list[Page]) -> int:
-    return sum(len(piece.content) for page in batch for piece in page.pieces)
 
 
 FUNCTIONS = tuple(JobFunction(name, crawl, attempts=ATTEMPTS) for name in (CRAWL, SYNC))
