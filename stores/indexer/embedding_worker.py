@@ -7,6 +7,7 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -14,7 +15,9 @@ import structlog
 from stores.embedding import Embedder
 from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.options import IndexerOptions
+from stores.indexer.steps import StepThread
 from stores.indexer.token_queue import TokenQueue, digest_of
+from stores.indexer.track import FOREVER
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
@@ -59,8 +62,9 @@ class Rider(NamedTuple):
     note_outage: Callable[[], None]
 
 
-class EmbeddingWorker:
+class EmbeddingWorker(StepThread):
     def __init__(self, embedder: Embedder, options: IndexerOptions, late: "LateEncoder | None" = None) -> None:
+        super().__init__("embedding")
         self.embedder = embedder
         self.late = late
         self._tokens_from = 0.0
@@ -68,73 +72,42 @@ class EmbeddingWorker:
         self.remembered = VectorCache(options.cached_texts)
         self._options = options
         self._passages = options.passages_per_turn
-        self._signal = threading.Condition()
+        self._lock = threading.Lock()
         self._riders: deque[Rider] = deque()
-        self._woken = False
-        self._closing = False
         self._failures = 0
         self._not_before = 0.0
-        self._rested_at: float | None = None
         self.is_out = False
         """The last turn failed."""
-        self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
 
     def join_in(self, rider: Rider) -> None:
-        with self._signal:
+        with self._lock:
             self._riders.append(rider)
         self.wake()
 
     def leave(self, rider: Rider) -> None:
-        with self._signal:
+        with self._lock:
             self._riders = deque(each for each in self._riders if each is not rider)
-
-    def wake(self) -> None:
-        with self._signal:
-            self._woken = True
-            self._signal.notify()
-
-    def stop(self, timeout_s: float) -> bool:
-        """Finish the running turn; False on timeout."""
-        with self._signal:
-            self._closing = True
-            self._signal.notify()
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
 
     def _run(self) -> None:
         yield_to_others()
-        while self._wait():
-            try:
-                self._turn()
-            except Exception:  # the thread's edge: it serves every organization
-                log.exception("embedding_turn_failed")
+        super()._run()
 
-    def _wait(self) -> bool:
-        with self._signal:
-            while not self._closing:
-                pause = self._not_before - time.monotonic()
-                rest = None if self._rested_at is None else self._rested_at - time.monotonic()
-                if pause > 0:
-                    self._signal.wait(pause)
-                elif self._woken or (rest is not None and rest <= 0):
-                    self._woken, self._rested_at = False, None
-                    return True
-                else:
-                    self._signal.wait(rest)
-            return False
+    def _step(self) -> float:
+        try:
+            return self._turn()
+        except Exception:  # the thread's edge: it serves every organization
+            log.exception("embedding_turn_failed")
+            return self._options.retry_first_s
 
-    def _turn(self) -> None:
-        self._look_around()
+    def _turn(self) -> float:
+        now = time.monotonic()
+        if now < self._not_before:
+            return self._not_before - now
+        rested_at = self._look_around()
         found = self._next(interactive=True) or self._next(interactive=False)
         if found is None:
-            self._token_turn()
-            return
+            return min(rested_at, self._token_turn()) - now
         rider, slices = found
-        # Look for another turn afterwards.
-        self._woken = True
         if any(work.interactive for work, _ in slices):
             self._tokens_from = time.monotonic() + self._options.late_after_s
         # Distinct: a memory and the entity made of it have the same text.
@@ -146,9 +119,10 @@ class EmbeddingWorker:
                 raise ValueError(f"{len(vectors)} vectors came for {len(texts)} texts")
         except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on
             self._failed(rider, slices, error)
-            return
+            return 0.0
         self._adapt(len(texts), time.monotonic() - begin)
         self._succeeded(rider, slices, dict(zip(texts, vectors, strict=True)))
+        return 0.0
 
     def _adapt(self, texts: int, seconds: float) -> None:
         options = self._options
@@ -161,38 +135,36 @@ class EmbeddingWorker:
     def token_label(self) -> str:
         return "" if self.late is None else self.late.model
 
-    def _token_turn(self) -> None:
-        if self.late is None:
-            return
+    def _token_turn(self) -> float:
         now = time.monotonic()
-        with self._signal:
+        if self.late is None:
+            return now + FOREVER
+        with self._lock:
             due = {rider: max(self._tokens_from, rider.tokens.rests_until) for rider in self._riders if rider.tokens}
             rider = next((each for each, at in due.items() if at <= now), None)
             if rider is None:
-                pauses = [*due.values(), *([] if self._rested_at is None else [self._rested_at])]
-                self._rested_at = min(pauses, default=None)
-                return
+                return min(due.values(), default=now + FOREVER)
             self._put_last(rider)
-        self._woken = True
         try:
             rider.tokens.turn(self.late)
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
             rider.tokens.fail(error, self._options.retry_at_most_s)
+        return now
 
     def _put_last(self, rider: Rider) -> None:
         self._riders.remove(rider)
         self._riders.append(rider)
 
-    def _look_around(self) -> None:
-        with self._signal:
+    def _look_around(self) -> float:
+        with self._lock:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
-            self._rested_at = min(rested, default=None)
             for rider in self._riders:
                 if rider.works.calls:
                     rider.wake()
+        return min(rested, default=inf)
 
     def _next(self, *, interactive: bool) -> tuple[Rider, list[Slice]] | None:
-        with self._signal:
+        with self._lock:
             for rider in self._riders:
                 slices = rider.works.take(interactive=interactive, passages=self._passages)
                 if slices:
@@ -220,7 +192,7 @@ class EmbeddingWorker:
         self._tell_all()
 
     def _tell_all(self) -> None:
-        with self._signal:
+        with self._lock:
             riders = list(self._riders)
         for rider in riders:
             rider.note_outage()

@@ -1,13 +1,13 @@
 """Index files of one organization: numbered generations and a pointer to one.
 
-`open` exists while a process has them open, `watermarks.json` holds the progress at the last clean stop, and
-`<index>/current` names the serving generation, such as `<index>/0003/`. `0003.incomplete` marks missing records,
-`0003.refused` lists refused ones.
+`watermarks.json` holds the progress at the last clean stop, while no process has them open. `<index>/current` names
+the serving generation, such as `<index>/0003/`. `0003.incomplete` marks missing records, `0003.refused` lists refused
+ones.
 """
 
 import os
 import shutil
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -55,34 +55,24 @@ _CLOSING = TypeAdapter(Closing)
 class OrganizationFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
-
-    @property
-    def _marker(self) -> Path:
-        return self.path / "open"
-
-    @property
-    def _record(self) -> Path:
-        return self.path / "watermarks.json"
+        self._record = path / "watermarks.json"
 
     def mark_open(self) -> bool:
-        """Leave a marker; return whether the last stop was clean, in the same boot."""
+        """Remove the record of the last stop; return whether that was clean, in the same boot."""
         closing = self.closing()
         clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        self._marker.touch()
+        self._record.unlink(missing_ok=True)
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
         write(self._record, _CLOSING.dump_json(replace(closing, boot=_boot())).decode())
-        self._marker.unlink(missing_ok=True)
 
     def remove(self) -> bool:
         shutil.rmtree(self.path, ignore_errors=True)
         return not self.path.exists()
 
     def closing(self) -> Closing | None:
-        if self._marker.exists():
-            return None
         try:
             closing = _CLOSING.validate_json(self._record.read_bytes())
         except (OSError, ValueError):
@@ -122,17 +112,12 @@ class OrganizationFolder:
 
     def sweep(self, name: IndexName, keep: Collection[Path]) -> None:
         """Remove all other generations; they may hold deleted text."""
-        for entry in self._entries(name):
-            if entry.is_dir() and entry not in keep:
+        kept = {"current", *(each.name + suffix for each in keep for suffix in ("", INCOMPLETE, REFUSED))}
+        for entry in list((self.path / name).glob("*")):
+            if entry.is_dir() and entry.name not in kept:
                 shutil.rmtree(entry, ignore_errors=True)
-                marker(entry).unlink(missing_ok=True)
-        for refusals in self._entries(name):
-            if refusals.suffix == REFUSED and refusals not in map(refusals_of, keep):
-                refusals.unlink(missing_ok=True)
-
-    def _entries(self, name: IndexName) -> Iterable[Path]:
-        parent = self.path / name
-        return list(parent.iterdir()) if parent.is_dir() else ()
+            elif entry.name not in kept:
+                entry.unlink(missing_ok=True)
 
 
 def marker(generation: Path) -> Path:

@@ -82,7 +82,8 @@ class Indexer:
             if not organization.close(max(0.0, until - time.monotonic())):
                 log.warning("indexes_left_open", organization_id=organization.id)
         if self._turns is not None:
-            self._turns.stop(max(0.0, until - time.monotonic()))
+            self._turns.stop()
+            self._turns.join(max(0.0, until - time.monotonic()))
         self._supervisor.join(max(0.1, until - time.monotonic()))
         release(self._folder)
 

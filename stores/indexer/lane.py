@@ -12,20 +12,21 @@ from stores.indexer.faults import Interrupted, ModelUnavailable, describe, log
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
 from stores.indexer.options import IndexStatus, State
+from stores.indexer.steps import StepThread
 from stores.indexer.track import FOREVER, Adapter, Handle, Rebuild, Surroundings, T, Track, closing_on_error
 
 WAIT_FOR_READERS_S = 5.0
 
 
-class Lane(Generic[T]):
+class Lane(StepThread, Generic[T]):
     """One index of one organization and the thread that writes it. Thread-safe."""
 
     def __init__(self, adapter: Adapter[T], around: Surroundings) -> None:
+        super().__init__(f"{adapter.name} {around.organization_id}")
         self.name = adapter.name
         self._adapter = adapter
-        self._around = replace(around, wake=self.wake, closing=threading.Event())
+        self._around = replace(around, wake=self.wake, closing=self._stopping)
         self._lock = threading.Lock()
-        self._signal = threading.Event()
         self._settled = threading.Event()
         self._state: State = "catching_up"
         self._reason = ""
@@ -41,10 +42,6 @@ class Lane(Generic[T]):
         self._rebuild = Rebuild(adapter, self._around)
         self._leaving: Handle[T] | None = None
         self._final: Watermark | None = None
-        self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
 
     def wake(self) -> None:
         """Look at the feed: at once where somebody waits, else once writes have gathered."""
@@ -52,14 +49,6 @@ class Lane(Generic[T]):
         track = self._serving
         if track is None or time.monotonic() >= track.deaf_until or self._around.hurried():
             self._signal.set()
-
-    def stop(self) -> None:
-        self._around.closing.set()
-        self._signal.set()
-
-    def join(self, timeout_s: float) -> bool:
-        self._thread.join(timeout_s)
-        return not self._thread.is_alive()
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Wait until the index is open or known to be unusable for now."""
@@ -142,19 +131,15 @@ class Lane(Generic[T]):
         return self._serving if self._follows else None
 
     def _run(self) -> None:
-        while not self._around.closing.is_set():
-            delay = self._guarded_step()
-            if delay > 0 and not self._around.closing.is_set():
-                self._signal.wait(delay)
-            self._signal.clear()
+        super()._run()
         self._finish()
 
-    def _guarded_step(self) -> float:
+    def _step(self) -> float:
         try:
             wait_s = self._retry_at - time.monotonic()
             if wait_s > 0:
                 return wait_s
-            delay = self._step()
+            delay = self._proceed()
             self._postponed = 0
             return delay
         except Interrupted:
@@ -169,7 +154,7 @@ class Lane(Generic[T]):
             self._fail(error)
             return 0.0
 
-    def _step(self) -> float:
+    def _proceed(self) -> float:
         is_closed = self._serving is None and not self._rebuild.runs
         if is_closed and (not self._rebuild.due or self._adapter.in_place):
             self._open()

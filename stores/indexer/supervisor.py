@@ -14,6 +14,7 @@ from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.options import NAMES, IndexName, IndexStatus, State
 from stores.indexer.organization import OpenOrganization, Registry, Shared
+from stores.indexer.steps import StepThread
 from stores.lexical import layout
 
 HOLD_TIMEOUT_S = 5.0
@@ -28,10 +29,11 @@ class Known:
     closing: Closing | None = None
 
 
-class Supervisor:
+class Supervisor(StepThread):
     def __init__(
         self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
     ) -> None:
+        super().__init__("indexer")
         self._registry = registry
         self._folder = folder
         self._files = files
@@ -43,23 +45,10 @@ class Supervisor:
         self._left_over: set[str] = set()
         """Deleted organizations still open or with a folder."""
         self.surveyed = False
-        self._signal = threading.Event()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
 
     @property
     def expected(self) -> tuple[IndexName, ...]:
         return NAMES if self._shared.turns is not None else NAMES[:2]
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._signal.set()
-
-    def join(self, timeout_s: float) -> None:
-        self._thread.join(timeout_s)
 
     def want(self, organization_id: str, sequence: int) -> None:
         with self._lock:
@@ -125,18 +114,16 @@ class Supervisor:
             found.pop("vectors", None)
         return found
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._step()
-            except LedgerUnreadable as error:
-                log.warning("ledger_unreadable", detail=str(error))
-            except Exception:  # the thread's edge: it serves every organization
-                log.exception("indexer_step_failed")
-            self._signal.wait(self._shared.options.poll_s)
-            self._signal.clear()
+    def _step(self) -> float:
+        try:
+            self._look_around()
+        except LedgerUnreadable as error:
+            log.warning("ledger_unreadable", detail=str(error))
+        except Exception:  # the thread's edge: it serves every organization
+            log.exception("indexer_step_failed")
+        return self._shared.options.poll_s
 
-    def _step(self) -> None:
+    def _look_around(self) -> None:
         if not self.surveyed:
             self._survey()
             self.surveyed = True

@@ -1,8 +1,9 @@
 """Neighbours in threads, in memory: some 260 bytes for each record in one."""
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import NamedTuple
 
 from stores.language.speakers import NOBODY
@@ -23,21 +24,15 @@ class Alongside(NamedTuple):
     distances: list[int]
 
 
-class _Thread(NamedTuple):
-    order: list[tuple[int, int]]
-    """(place, key), ascending."""
-    keys: list[int]
-
-
 class Threads:
     """Read at the first use. Thread-safe."""
 
-    def __init__(self, read: Callable[[], Iterable[Placed]], most: int | None = None) -> None:
+    def __init__(self, read: Callable[[], Iterable[Placed]]) -> None:
         self._read = read
-        self._most = MOST_THREADED if most is None else most
         self._lock = threading.Lock()
         self._places: dict[int, ThreadPlace] = {}
-        self._threads: dict[int, _Thread] = {}
+        self._threads: dict[int, list[tuple[int, int]]] = {}
+        """Places and keys, ascending."""
         self._is_filled = False
         self._is_full = False
 
@@ -69,50 +64,41 @@ class Threads:
 
     def _add(self, found: Alongside, owner: int, key: int, place: ThreadPlace, radius: int) -> None:
         thread = self._threads[place.thread]
-        at = bisect_left(thread.order, (place.order, key))
-        before = self._until_separated(thread.keys[max(at - radius, 0) : at][::-1])[::-1]
-        after = self._until_separated(thread.keys[at + 1 : at + 1 + radius])
+        at = bisect_left(thread, (place.order, key))
+        before = self._until_separated(reversed(thread[max(at - radius, 0) : at]))[::-1]
+        after = self._until_separated(thread[at + 1 : at + 1 + radius])
         found.owners.extend([owner] * (len(before) + len(after)))
-        found.keys.extend(before)
-        found.keys.extend(after)
-        found.distances.extend(range(len(before), 0, -1))
-        found.distances.extend(range(1, len(after) + 1))
+        found.keys.extend([*before, *after])
+        found.distances.extend([*range(len(before), 0, -1), *range(1, len(after) + 1)])
 
-    def _until_separated(self, keys: list[int]) -> list[int]:
-        separators = (at for at, key in enumerate(keys) if self._places[key].speaker == SEPARATES)
-        return keys[: next(separators, len(keys))]
+    def _until_separated(self, turns: Iterable[tuple[int, int]]) -> list[int]:
+        return list(takewhile(lambda key: self._places[key].speaker != SEPARATES, (key for _, key in turns)))
 
     def _fill(self) -> None:
         if self._is_filled:
             return
         for key, place in self._read():
             self._places[key] = place
-            self._threads.setdefault(place.thread, _Thread([], [])).order.append((place.order, key))
+            self._threads.setdefault(place.thread, []).append((place.order, key))
         for thread in self._threads.values():
-            thread.order.sort()
-            thread.keys.extend(key for _, key in thread.order)
+            thread.sort()
         self._is_filled = True
         self._check_room()
 
     def _check_room(self) -> None:
-        if len(self._places) > self._most:
+        if len(self._places) > MOST_THREADED:
             self._is_full = True
             self._places.clear()
             self._threads.clear()
 
     def _put(self, key: int, place: ThreadPlace) -> None:
         self._places[key] = place
-        thread = self._threads.setdefault(place.thread, _Thread([], []))
-        at = bisect_left(thread.order, (place.order, key))
-        thread.order.insert(at, (place.order, key))
-        thread.keys.insert(at, key)
+        insort(self._threads.setdefault(place.thread, []), (place.order, key))
 
     def _drop(self, key: int) -> None:
-        place = self._places.pop(key, None)
-        if place is None:
+        if (place := self._places.pop(key, None)) is None:
             return
         thread = self._threads[place.thread]
-        at = bisect_left(thread.order, (place.order, key))
-        del thread.order[at], thread.keys[at]
-        if not thread.keys:
+        del thread[bisect_left(thread, (place.order, key))]
+        if not thread:
             del self._threads[place.thread]

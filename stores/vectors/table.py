@@ -1,4 +1,4 @@
-"""LanceDB table of one organization's passages. Loads the engine."""
+"""LanceDB table of one organization's passages, and its Arrow layout. Loads both."""
 
 import shutil
 import threading
@@ -6,20 +6,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from lancedb import Session, connect
 from lancedb.index import HnswSq
-from pyarrow import Table
 
 from stores.clock import microseconds
-from stores.records import IndexFilter
-from stores.vectors import layout
-from stores.vectors.layout import STATE_ID
-from stores.vectors.matrix import SLACK, Columns, best_hits
+from stores.records import Facet, IndexFilter, facets
+from stores.vectors.matrix import SLACK, VISIBILITY, Columns, best_hits
 from stores.vectors.passages import (
     DELETION,
+    EMPTY,
     PASSAGE,
     STATE,
     Catalog,
@@ -31,6 +31,14 @@ from stores.vectors.passages import (
     Vector,
 )
 
+_FORMAT = "2"
+_FACETS: tuple[Facet, ...] = get_args(Facet)
+_STATE_ID = "\0state"
+_LIGHT = ["row", "kind", "record_id", "revision", "passage"]
+_PASSAGES = ["row", "record_id", "start", "end", "updated_at", VISIBILITY, *_FACETS, "vector"]
+
+_NUMBERS = {"row": pa.int64(), "kind": pa.int8(), "revision": pa.int64(), "passage": pa.int32()}
+_PLACES = {"start": pa.int32(), "end": pa.int32(), "updated_at": pa.int64()}
 _NAME = "passages"
 # Age of versions that a cleanup removes: all but the one that was just made, without a warning.
 _AT_ONCE = timedelta(milliseconds=1)
@@ -70,17 +78,17 @@ class PassageTable:
         if not any(folder.glob(f"{_NAME}.lance/_versions/*.manifest")):
             # Nothing was ever committed; a process that was killed may have left an empty folder.
             shutil.rmtree(folder / f"{_NAME}.lance", ignore_errors=True)
-            database.create_table(_NAME, schema=layout.schema(model, dimension))
+            database.create_table(_NAME, schema=_schema(model, dimension))
         table = database.open_table(_NAME)
-        found, wanted = layout.read_label(table.schema), layout.label(model, dimension)
+        found, wanted = _read_label(table.schema), _label(model, dimension)
         if found != wanted:
             raise ModelChanged(_describe(found), _describe(wanted))
         return cls(table, folder)
 
     def catalog(self) -> Catalog:
         catalog = Catalog()
-        rows = self._table.search().select(layout.LIGHT).limit(None).to_arrow()
-        catalog.read(layout.light_rows(rows))
+        rows = self._table.search().select(_LIGHT).limit(None).to_arrow()
+        catalog.read(_light_rows(rows))
         states = self._table.search().where(f"kind = {STATE}").select(["row", "state"]).limit(None).to_arrow()
         for row, state in sorted(zip(*(states.column(name).to_pylist() for name in ("row", "state")), strict=True)):
             catalog.put_state(row, state)
@@ -91,15 +99,15 @@ class PassageTable:
     ) -> Callable[[], Columns]:
         """Write deletions, records and the state in one commit, and enter them; return the passages as columns."""
         rows: list[dict[str, Any]] = [{"kind": DELETION, "record_id": record_id} for record_id in deleted]
-        rows += [row for record in records for row in layout.rows_of(record)]
-        rows.append({"kind": STATE, "record_id": STATE_ID, "state": state})
+        rows += [row for record in records for row in _rows_of(record)]
+        rows.append({"kind": STATE, "record_id": _STATE_ID, "state": state})
         first = catalog.next_row
-        table = layout.table_of(self._schema, rows, first)
+        table = _table_of(self._schema, rows, first)
         self._table.add(table)
-        catalog.read(layout.light_rows(table))
+        catalog.read(_light_rows(table))
         catalog.put_state(first + len(rows) - 1, state)
         passages = [number for number, row in enumerate(rows, start=first) if row["kind"] == PASSAGE]
-        return lambda: layout.columns(table, np.array(passages, np.int64))
+        return lambda: _columns_of(table, np.array(passages, np.int64))
 
     def search(self, vector: Vector, accepted: IndexFilter, valid: Validity, limit: int) -> DenseHits:
         condition, taken = _wanted(accepted), limit
@@ -115,16 +123,16 @@ class PassageTable:
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
-        query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
+        query = self._table.search().where(f"kind = {PASSAGE}").select(_PASSAGES).limit(None)
         for batch in query.to_batches():
-            yield layout.columns(Table.from_batches([batch]), valid)
+            yield _columns_of(pa.Table.from_batches([batch]), valid)
 
     def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
         if not rows:
             return {}
         condition = _numbered(rows.values())
         found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
-        return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
+        return dict(zip(found.column("record_id").to_pylist(), _vectors_of(found), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
         # Ascending: when this is cut short, no record's end is forgotten before the record is.
@@ -200,3 +208,97 @@ def _numbered(rows: Iterable[int]) -> str:
 
 def _literals(values: Iterable[str]) -> str:
     return ", ".join("'{}'".format(value.replace("'", "''")) for value in sorted(values))
+
+
+def _schema(model: str, dimension: int) -> Any:
+    fields: dict[str, Any] = {
+        **_NUMBERS,
+        "record_id": pa.string(),
+        **_PLACES,
+        VISIBILITY: pa.string(),
+        **{facet: pa.list_(pa.string()) for facet in _FACETS},
+        "state": pa.string(),
+        "vector": pa.list_(pa.float32(), dimension),
+    }
+    return pa.schema(list(fields.items()), metadata=_label(model, dimension))
+
+
+def _label(model: str, dimension: int) -> dict[str, str]:
+    return {"format": _FORMAT, "model": model, "dimension": str(dimension)}
+
+
+def _read_label(table_schema: Any) -> dict[str, str]:
+    return {key.decode(): value.decode() for key, value in (table_schema.metadata or {}).items()}
+
+
+def _rows_of(record: EmbeddedRecord) -> list[dict[str, Any]]:
+    """Return a row for each passage of a record, or one without."""
+    entity, own = record.entity, facets(record.entity)
+    shared: dict[str, Any] = {
+        "record_id": entity.id,
+        "revision": entity.revision,
+        "updated_at": microseconds(entity.updated_at),
+        VISIBILITY: entity.visibility,
+        **{facet: list(dict.fromkeys(own.get(facet, ()))) for facet in _FACETS},
+    }
+    places = zip(record.passages, record.vectors, strict=True)
+    return [
+        {"kind": PASSAGE, **shared, "passage": number, "start": place.start, "end": place.end, "vector": vector}
+        for number, (place, vector) in enumerate(places)
+    ] or [{"kind": EMPTY, **shared}]
+
+
+def _table_of(table_schema: Any, rows: Iterable[Mapping[str, Any]], first_row: int) -> Any:
+    """Number rows and make a table of them."""
+    no_vector = np.zeros(table_schema.field("vector").type.list_size, np.float32)
+    unset = {"revision": 0, "passage": 0, "vector": no_vector}
+    numbered = [{**unset, **row, "row": number} for number, row in enumerate(rows, start=first_row)]
+    return pa.Table.from_pylist(numbered, schema=table_schema)
+
+
+def _light_rows(table: Any) -> list[tuple[int, int, str, int, int]]:
+    ordered = table.sort_by("row")
+    return list(zip(*(ordered.column(name).to_pylist() for name in _LIGHT), strict=True))
+
+
+def _vectors_of(table: Any) -> Vector:
+    column = table.column("vector")
+    width = column.type.list_size
+    lines = [chunk.flatten().to_numpy().reshape(-1, width) for chunk in column.chunks]
+    return np.concatenate([np.empty((0, width), np.float32), *lines])
+
+
+def _columns_of(table: Any, valid: Integers) -> Columns:
+    chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
+    rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()
+    return Columns(
+        vectors=_vectors_of(table)[chosen],
+        starts=rows.column("start").to_numpy(),
+        ends=rows.column("end").to_numpy(),
+        updated_at=rows.column("updated_at").to_numpy(),
+        owners=rows.column("record_id").to_pylist(),
+        postings=_postings(rows),
+    )
+
+
+def _postings(rows: Any) -> dict[tuple[str, str], Integers]:
+    found: dict[tuple[str, str], Integers] = {}
+    for key in (VISIBILITY, *_FACETS):
+        column = rows.column(key).combine_chunks()
+        array = column.chunk(0) if isinstance(column, pa.ChunkedArray) and column.num_chunks else column
+        if not len(array):
+            continue
+        found.update(_grouped(key, array))
+    return found
+
+
+def _grouped(key: str, array: Any) -> dict[tuple[str, str], Integers]:
+    places = np.arange(len(array)) if key == VISIBILITY else pc.list_parent_indices(array).to_numpy()
+    values = (array if key == VISIBILITY else pc.list_flatten(array)).dictionary_encode()
+    codes = values.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[order], np.arange(len(values.dictionary) + 1))
+    return {
+        (key, value): places[order[cuts[at] : cuts[at + 1]]].astype(np.int64)
+        for at, value in enumerate(values.dictionary.to_pylist())
+    }

@@ -44,7 +44,7 @@ def test_what_was_deleted_before_a_stop_is_erased_after_the_start_without_a_ques
     world.stop()
     assert holds(world)
     if how == "killed":
-        (world.indexes / ORG / "open").touch()
+        (world.indexes / ORG / "watermarks.json").unlink()
     world.start()
     until(lambda: not holds(world))
     until(lambda: rows(world) < before)

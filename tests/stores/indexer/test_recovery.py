@@ -329,7 +329,7 @@ def test_after_an_unclean_stop_the_indexes_are_compared_with_the_ledger(world: W
         assert state is not None
         open_.vectors.replace([], ["a"], state)
     world.stop()
-    (world.indexes / ORG / "open").touch()
+    (world.indexes / ORG / "watermarks.json").unlink()
     world.settle()
     until(lambda: differences(world.indexer, ORG) == [])
     assert world.by_meaning("kestrel")[0] == "a"

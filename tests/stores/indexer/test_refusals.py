@@ -177,7 +177,7 @@ def test_after_an_unclean_stop_what_was_refused_is_no_reason_to_rebuild(world: W
     caught_up(world)
     world.stop()
     generations = {each.parent.name: each.read_text() for each in (world.indexes / ORG).glob("*/current")}
-    (world.indexes / ORG / "open").touch()
+    (world.indexes / ORG / "watermarks.json").unlink()
     world.start()
     until(lambda: all(line.state == "ready" for line in lines(world).values()))
     assert len(differences(world.indexer, ORG)) == 2
