@@ -16,7 +16,7 @@ from cli.release_notes.configuration import PRESETS, Chosen, Plan
 from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
-from tools.llm import LanguageModel, ModelFailed, Naming, build_language_model
+from tools.llm.model import LanguageModel, ModelFailed, Naming, build_language_model
 from tools.reflecting.reflection.similarity import terms
 from tools.runtime.client_settings import KEY_NAMES
 from tools.text.claims import names_missing, numbers_missing

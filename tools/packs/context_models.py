@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from stores.errors import ValidationFailed
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Filters, Request, Result
-from tools.packs.facets import Facet, Intent, Layer, facets_of
+from tools.packs.facets import LIMITS, Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
 from tools.search.answers import SearchResponse
@@ -75,6 +75,15 @@ class ContextRequest(Filters):
     evidence: EvidenceRequest | None = Field(None, description="Search for evidence as well.")
     is_steady: ClassVar[bool] = False
     """True to rank without recency and citations."""
+
+    @property
+    def query(self) -> str:
+        domain = (self.domain or "").strip()
+        return self.goal if domain.lower() in self.goal.lower() else f"{self.goal}\n{domain}"
+
+    @property
+    def most(self) -> int:
+        return min(self.limit, LIMITS[self.layer])
 
     @property
     def led_by(self) -> str | None:
