@@ -309,7 +309,7 @@ def _content(entity: Entity, hit: Candidate | None) -> str:
 
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
-    path, author, status = (item.metadata.get(name) for name in ("heading_path", "author", "status"))
+    author, status = (item.metadata.get(name) for name in ("author", "status"))
     states = [each for each in (status, trust_of(entity.metadata)) if isinstance(each, str)]
     marks = [item.type, *states, *([f"by {author}"] if author else [])]
     marks.append(recent_at(entity).date().isoformat())
@@ -317,7 +317,7 @@ def _entry(item: PackItem, entity: Entity) -> Entry:
     return Entry(
         section=SHELVES[item.facet].title,
         id=item.id,
-        name=" > ".join(map(str, path)) if isinstance(path, list) and path else item.name,
+        name=item.heading,
         marks=(*marks, *([item.source] if item.source else [])),
         content=item.content,
         is_cut=item.content != (entity.content or entity.description).strip(),

@@ -134,6 +134,12 @@ class PackItem(Result):
     metadata: StoredJson
     related: list[RelatedItem]
 
+    @property
+    def heading(self) -> str:
+        """Headings above the text, else the name."""
+        path = self.metadata.get("heading_path")
+        return " > ".join(map(str, path)) if isinstance(path, list) and path else self.name
+
 
 class PackSection(Result):
     """The items of one facet, best first."""
