@@ -149,7 +149,7 @@ def _refusal(principal: Principal, place: Visibility) -> MemoryDenied | NoProjec
     )
 
 
-_OTHER_SCOPE = "Leave memory_scope out for your own memories, or name a scope that you are a member of."
+_OTHER_SCOPE = "Leave memory_scope and project out for your own memories, or name a scope that you are a member of."
 
 
 def may_read_memory(principal: Principal, visibility: str) -> bool:

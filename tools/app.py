@@ -33,7 +33,7 @@ from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.preload import Preload, import_engines, load_model
 from stores.processor import processors
-from tools.llm import LanguageModel, ModelSpec, build_language_model
+from tools.llm.model import LanguageModel, ModelSpec, build_language_model
 from tools.runtime.events import EventHub
 from tools.runtime.housekeeping import return_memory
 from tools.runtime.mail import Mailer

@@ -16,7 +16,7 @@ from cli.release_notes.configuration import PRESETS, Chosen, Plan
 from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
-from tools.llm import LanguageModel, ModelFailed, Naming, build_language_model
+from tools.llm.model import LanguageModel, ModelFailed, build_language_model
 from tools.reflecting.reflection.similarity import terms
 from tools.runtime.client_settings import KEY_NAMES
 from tools.text.claims import names_missing, numbers_missing
@@ -211,9 +211,9 @@ def with_model(
 def _built(chosen: Chosen) -> LanguageModel:
     # What goes wrong is said in a sentence, and a line of the log in the notes would be none.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    naming = Naming(chosen.provider_from, KEY_NAMES.get(chosen.spec.provider, "the key"), "ENGRAIN_LLM_BASE_URL")
+    key_name = KEY_NAMES.get(chosen.spec.provider, "the key")
     try:
-        model = build_language_model(chosen.spec, naming)
+        model = build_language_model(chosen.spec, provider=chosen.provider_from, api_key=key_name)
     except InvalidSetting as error:
         raise ReleaseNotesFailed(f"{error.message} {error.remediation}") from None
     if model is None:

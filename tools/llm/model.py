@@ -46,13 +46,6 @@ class ModelSpec:
         return f"{self.provider}:{self.model}"
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
-    provider: str = "ENGRAIN_LLM_PROVIDER"
-    api_key: str = "ENGRAIN_LLM_API_KEY"
-    base_url: str = "ENGRAIN_LLM_BASE_URL"
-
-
 QUIET_S = 30.0
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
@@ -178,24 +171,25 @@ def _built(spec: ModelSpec, base: str, http: object, answer: type[Any]) -> tuple
     return getattr(models, model)(spec.model, provider=server), getattr(library, output)(answer)
 
 
-def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -> LanguageModel | None:
-    """Return the configured model, not yet imported, or None.
+def build_language_model(
+    spec: ModelSpec | None, *, provider: str = "ENGRAIN_LLM_PROVIDER", api_key: str = "ENGRAIN_LLM_API_KEY"
+) -> LanguageModel | None:
+    """Return the configured model, not yet imported, or None. Errors name the settings of provider and key.
 
     Raises:
         InvalidSetting: The library is not installed, or a hosted provider has no key.
     """
     if spec is None:
         return None
-    naming = naming or Naming()
     if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider].package))):
         raise InvalidSetting(
-            f"{naming.provider} is set, and the library for language models is not installed.",
-            remediation=f"Install engrain with its extra: pip install 'engrain[llm]'. Or unset {naming.provider}.",
+            f"{provider} is set, and the library for language models is not installed.",
+            remediation=f"Install engrain with its extra: pip install 'engrain[llm]'. Or unset {provider}.",
         )
     if spec.provider != "ollama" and spec.base_url is None and spec.api_key is None:
         raise InvalidSetting(
-            f"{naming.api_key} is needed with {naming.provider}={spec.provider}.",
-            remediation=f"Set the key, or {naming.base_url} to a server that needs none.",
+            f"{api_key} is needed with {provider}={spec.provider}.",
+            remediation="Set the key, or ENGRAIN_LLM_BASE_URL to a server that needs none.",
         )
     return LanguageModel(spec)
 

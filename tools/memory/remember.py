@@ -50,6 +50,7 @@ from tools.work.tasks import active_task
 
 SAME_LIMIT = 20
 SPACES = ("shared", "delegated")
+"""Scopes that entities only inherit from their sources."""
 
 Remembrance = Literal[
     "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"

@@ -24,19 +24,7 @@ from tools.packs.context_models import (
     Quality,
     RelatedItem,
 )
-from tools.packs.facets import (
-    DOUBTFUL,
-    GONE,
-    LIMITS,
-    SHELVES,
-    UNRELATED,
-    Chosen,
-    Facet,
-    Option,
-    relevant,
-    select,
-    types_of,
-)
+from tools.packs.facets import DOUBTFUL, GONE, SHELVES, UNRELATED, Chosen, Facet, Option, relevant, select, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_around, render
 from tools.packs.options import also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
@@ -109,10 +97,9 @@ class _Ranked:
 
 
 def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
-    query = _query(request)
     pending = app.indexer.unread(call.caller.organization_id, call.caller.visible)
     keep = partial(relevant, layer=request.layer)
-    ranked = _rank(app, call, request, query, keep)
+    ranked = _rank(app, call, request, keep)
     best = max((each.nearness for each in ranked.options if not each.is_under_way), default=1.0)
     if best < UNRELATED:
         ranked = replace(ranked, options=nearest(ranked.options))
@@ -124,13 +111,12 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         for facet in request.facets
         if (of_facet := [item for item in items if item.facet == facet])
     ]
-    hint = HINT if items else NOTHING
+    hint, exposure = HINT if items else NOTHING, _exposed(app, call, request, items, found)
     return ContextPack.of(
         request,
-        query=query,
         sections=sections,
         total_items=len(items),
-        usage_metadata=_exposed(app, call, request, items, found),
+        usage_metadata={} if exposure is None else {"usage_exposure": exposure},
         usage_hint=hint,
         markdown=render(
             request.goal,
@@ -141,7 +127,7 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
             closing=[*_doubts(best, degraded, pending), *also_known_text(also, request.markdown_token_budget)],
         ),
         also_known=also,
-        evidence=_evidence(app, call, request, query, request.evidence) if request.evidence is not None else None,
+        evidence=_evidence(app, call, request, request.evidence) if request.evidence is not None else None,
         degraded=degraded,
         pending_records=pending,
     )
@@ -170,7 +156,7 @@ Keep = Callable[[Iterable[Option]], list[Option]]
 
 def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
     """Choose a pack for each list of facets from one search. Blocks. The project must be readable."""
-    ranked = _rank(app, call, request, _query(request), keep)
+    ranked = _rank(app, call, request, keep)
     packs = []
     for facets in parts:
         found = _choose(app, request, ranked, facets)
@@ -186,32 +172,24 @@ def withheld(
 
     Only their number leaves this function.
     """
-    plan = _plan(app, call, request, _query(request), request.facets)
+    plan = _plan(app, call, request)
     ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
-    options, most = keep(options_of(request, ranking, set())), min(request.limit, LIMITS[request.layer])
-    return [len(select(options, facets, most)) for facets in parts]
+    options = keep(options_of(request, ranking, set()))
+    return [len(select(options, facets, request.most)) for facets in parts]
 
 
 def _exposed(
     app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
-) -> dict[str, UsageExposure]:
-    if not request.record_exposure:
-        return {}
+) -> UsageExposure | None:
     shown = [
         Shown(item.id, found.entities[item.id].visibility, place, item.score)
         for place, item in enumerate(items, start=1)
     ]
-    recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
-    return {"usage_exposure": recorded} if recorded is not None else {}
+    return exposed(app, call, "context", shown, session_key=request.agent_id) if request.record_exposure else None
 
 
-def _query(request: ContextRequest) -> str:
-    domain = (request.domain or "").strip()
-    return request.goal if domain.lower() in request.goal.lower() else f"{request.goal}\n{domain}"
-
-
-def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep) -> _Ranked:
-    plan = _plan(app, call, request, query, request.facets)
+def _rank(app: App, call: Call, request: ContextRequest, keep: Keep) -> _Ranked:
+    plan = _plan(app, call, request)
     ranking = retrieve(app, plan)
     leading: Sequence[Option] = ()
     if request.led_by is not None and "active_work" in request.facets:
@@ -225,7 +203,7 @@ def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep)
 def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence[Facet]) -> _Found:
     organization, ranking = ranked.plan.organization_id, ranked.ranking
     candidates = {each.id: each for each in ranking.best}
-    chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
+    chosen = select(ranked.options, facets, request.most)
     entities = app.ledger.records.entities(organization, [each.option.id for each in chosen])
     wanted = ranked.plan.filter
     there = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
@@ -246,15 +224,15 @@ def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence
     )
 
 
-def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Sequence[Facet]) -> Plan:
+def _plan(app: App, call: Call, request: ContextRequest) -> Plan:
     visible = call.caller.visible
     if request.project is not None:
         others = call.caller.project_roles.keys() - {request.project}
         visible -= {key(each) for each in others for key in (project_key, members_key)}
     return Plan(
         organization_id=call.caller.organization_id,
-        query=query,
-        filter=IndexFilter(visibility=visible, any_of={"entity_type": types_of(facets)}),
+        query=request.query,
+        filter=IndexFilter(visibility=visible, any_of={"entity_type": types_of(request.facets)}),
         now=app.clock(),
         wanted=CONSIDERED,
         min_score=request.min_score,
@@ -330,7 +308,7 @@ def _content(entity: Entity, hit: Candidate | None) -> str:
 
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
-    path, author, status = (item.metadata.get(name) for name in ("heading_path", "author", "status"))
+    author, status = (item.metadata.get(name) for name in ("author", "status"))
     states = [each for each in (status, trust_of(entity.metadata)) if isinstance(each, str)]
     marks = [item.type, *states, *([f"by {author}"] if author else [])]
     marks.append(recent_at(entity).date().isoformat())
@@ -338,7 +316,7 @@ def _entry(item: PackItem, entity: Entity) -> Entry:
     return Entry(
         section=SHELVES[item.facet].title,
         id=item.id,
-        name=" > ".join(map(str, path)) if isinstance(path, list) and path else item.name,
+        name=item.heading,
         marks=(*marks, *([item.source] if item.source else [])),
         content=item.content,
         is_cut=item.content != (entity.content or entity.description).strip(),
@@ -346,10 +324,10 @@ def _entry(item: PackItem, entity: Entity) -> Entry:
     )
 
 
-def _evidence(app: App, call: Call, request: ContextRequest, query: str, wanted: EvidenceRequest) -> Evidence:
+def _evidence(app: App, call: Call, request: ContextRequest, wanted: EvidenceRequest) -> Evidence:
     is_naive = wanted.retrieval_mode == "naive"
     asked = SearchRequest(
-        query=query,
+        query=request.query,
         include_raw_memory="raw_memory" in wanted.types,
         use_enhanced=not is_naive,
         boost_recent=not is_naive,

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from stores.errors import ValidationFailed
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Filters, Request, Result
-from tools.packs.facets import Facet, Intent, Layer, facets_of
+from tools.packs.facets import LIMITS, Facet, Intent, Layer, facets_of
 from tools.records.entity_models import EntityId, Label
 from tools.retrieval.plan import Mode
 from tools.search.answers import SearchResponse
@@ -77,6 +77,15 @@ class ContextRequest(Filters):
     """True to rank without recency and citations."""
 
     @property
+    def query(self) -> str:
+        domain = (self.domain or "").strip()
+        return self.goal if domain.lower() in self.goal.lower() else f"{self.goal}\n{domain}"
+
+    @property
+    def most(self) -> int:
+        return min(self.limit, LIMITS[self.layer])
+
+    @property
     def led_by(self) -> str | None:
         return self.project
 
@@ -124,6 +133,12 @@ class PackItem(Result):
     quality: Quality
     metadata: StoredJson
     related: list[RelatedItem]
+
+    @property
+    def heading(self) -> str:
+        """Headings above the text, else the name."""
+        path = self.metadata.get("heading_path")
+        return " > ".join(map(str, path)) if isinstance(path, list) and path else self.name
 
 
 class PackSection(Result):

@@ -17,6 +17,7 @@ from tools.frame.audit_entries import memory_entry
 from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Route, entry, mutation
 from tools.memory.captures import settle
+from tools.memory.remember import SPACES
 from tools.records.entity_models import EntityFields, MutationReceipt
 from tools.records.linking import Link, record, related, require_linkable
 from tools.records.receipts import capture_receipt
@@ -85,8 +86,6 @@ class AutoReview(Reviewed):
     mutation_receipt: MutationReceipt | None = None
 
 
-SPACES = ("shared", "delegated")
-"""Scopes that entities only inherit from their sources."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"

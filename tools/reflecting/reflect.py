@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-import structlog
-
 from auth.policy import Visibility
 from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
-from tools.llm import ModelFailed
+from tools.llm.model import ModelFailed
 from tools.records.receipts import capture_receipt, readable_by
 from tools.reflecting.duplicates import Statement, compare
 from tools.reflecting.proposing import READ_LIMIT, admit, propose
@@ -89,12 +87,6 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
     return "Nothing of this is in the graph: send the notes again with persist, or persist_review."
 
 
-log = structlog.get_logger("reflect")
-
-Extraction = tuple[Sequence[Finding], JsonObject]
-"""Findings with a description of their extraction: `method` is `rules` or `model`."""
-
-
 @mutation(
     Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
     roles=WRITERS,
@@ -149,27 +141,23 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     )
 
 
-async def _extract(app: App, request: ReflectRequest) -> Extraction:
-    model = app.language_model
-    if model is None:
-        return await _by_rules(app, request, {})
-    if len(request.content) > READ_LIMIT:
-        return await _by_rules(app, request, {"model": model.name, "fallback_reason": "notes_too_long"})
-    try:
-        proposals = await propose(model, request.content, limit=request.limit)
-    except ModelFailed as failure:
-        return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
-    findings, dropped = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
-    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": {**dropped}}
-    if proposals and not findings:
-        log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
-        return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})
-    return findings, {"method": "model", **said}
-
-
-async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extraction:
-    findings = await in_turn(app.reflection_turns, extract, request.content, limit=request.limit)
-    return findings, {"method": "rules", **said}
+async def _extract(app: App, request: ReflectRequest) -> tuple[Sequence[Finding], JsonObject]:
+    model, content, limit = app.language_model, request.content, request.limit
+    said: JsonObject = {} if model is None else {"model": model.name}
+    if model is not None and len(content) > READ_LIMIT:
+        said["fallback_reason"] = "notes_too_long"
+    elif model is not None:
+        try:
+            proposals = await propose(model, content, limit=limit)
+        except ModelFailed as failure:
+            said["fallback_reason"] = failure.why
+        else:
+            findings, dropped = await in_turn(app.reflection_turns, admit, content, proposals, limit=limit)
+            said |= {"proposed": len(proposals), "dropped": {**dropped}}
+            if findings or not proposals:
+                return findings, {"method": "model", **said}
+            said["fallback_reason"] = "nothing_borne_out"
+    return await in_turn(app.reflection_turns, extract, content, limit=limit), {"method": "rules", **said}
 
 
 def _compared(

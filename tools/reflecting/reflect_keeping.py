@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from auth.memory_policy import MemoryScopeRequest, writable_memory
-from auth.policy import MemoryDenied, Visibility, may_read
+from auth.policy import Visibility
 from auth.principal import Principal
 from auth.visibility import entity_key, members_key, private_key, queue_key
 from stores.ledger import Transaction
@@ -36,25 +36,15 @@ def stores_anything(request: ReflectRequest) -> bool:
 
 
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
-    project = request.project
-    if request.memory_scope is not None:
+    project, is_scoped = request.project, request.memory_scope is not None
+    if project is not None and not is_scoped:
+        require_live(project, app.ledger.records.entity(caller.organization_id, project))
+    if is_scoped or stores_anything(request):
         place = writable_memory(caller, _scope(request))
-        return Visibility(entity_key(place.key), place.memory_scope, place.scope_key)
+        if is_scoped:
+            return replace(place, key=entity_key(place.key))
     if project is None:
-        if stores_anything(request):
-            writable_memory(caller, MemoryScopeRequest())
         return Visibility(private_key(caller.user_id), "private", None)
-    require_live(project, app.ledger.records.entity(caller.organization_id, project))
-    if stores_anything(request):
-        if not may_read(caller, members_key(project)):
-            raise MemoryDenied(
-                Visibility(members_key(project), "project", project),
-                f"you have no role of your own in project {project}.",
-                word="unverified_membership",
-                remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in "
-                "it.",
-            )
-        writable_memory(caller, MemoryScopeRequest("project", project))
     return Visibility(members_key(project), "project", project)
 
 

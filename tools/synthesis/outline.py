@@ -162,7 +162,7 @@ def source_of(entity: Entity, limit: int, *, item: PackItem | None = None, is_pi
     return Source(
         id=entity.id,
         type=entity.entity_type,
-        name=shown_name(_name(entity, item)),
+        name=shown_name((entity.name if item is None else item.heading) or "Untitled"),
         text="" if is_redacted else excerpt(text, limit),
         score=item.score if item is not None else 0.0,
         document=item.source if item is not None else None,
@@ -187,13 +187,6 @@ def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> 
         return "recent_memory" if "recent_memory" in among else None
     option = Option("", entity_type, status, score=0.0)
     return next((facet for facet in among if takes(facet, option)), None)
-
-
-def _name(entity: Entity, item: PackItem | None) -> str:
-    path = item.metadata.get("heading_path") if item is not None else None
-    if isinstance(path, list) and path:
-        return " > ".join(map(str, path))
-    return entity.name or "Untitled"
 
 
 def _metadata(entity: Entity, item: PackItem | None, *, is_pinned: bool) -> JsonObject:

@@ -3,7 +3,8 @@
 import pytest
 
 from stores.errors import InvalidSetting
-from tools.llm import ModelSpec, build_language_model, model
+from tools.llm import model
+from tools.llm.model import ModelSpec, build_language_model
 from tools.runtime.settings import read_settings
 
 KEY = "sk-secret-0123456789"

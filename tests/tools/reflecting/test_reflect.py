@@ -282,7 +282,7 @@ async def test_what_belongs_to_a_project_is_read_by_its_own_people(owner: Person
     kept = found(pack, "decision")["persisted_id"]
     assert (await owner.call("get_entity", entity_id=kept))["metadata"]["memory_scope"] == "project"
     await member.refused("get_entity", NotFound, entity_id=kept)
-    await member.refused("reflect", Forbidden, match="no role of your own", content=NOTES, project=project)
+    await member.refused("reflect", Forbidden, match="no verified member", content=NOTES, project=project)
     looked = await member.call("reflect", content=NOTES, project=project, persist_source=False)
     assert [findings(each) for each in looked["candidates"]] == [{}] * 4
     await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_contributor")

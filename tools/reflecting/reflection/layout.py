@@ -95,10 +95,14 @@ _UNDERLINE = re.compile(r"[ \t]*([=\-~^#*_])\1{2,}[ \t]*$")
 _QUOTE = re.compile(r"[ \t]{0,3}(?:>[ \t]?){1,6}")
 _BULLET = re.compile(r"[ \t]{0,40}(?:[-*+•‣◦·▪–—]|->|=>|→)[ \t]+(?=\S)")
 _NUMBER = re.compile(r"[ \t]{0,40}(?:\d{1,3}|[a-z])[.)][ \t]+(?=\S)")
-_CHECKBOX = re.compile(r"(?:\[([ xX\-~])\]|([☐☑✅✔☒]))[ \t]*")
+_CHECKBOX = re.compile(r"(?:\[[ xX\-~]\]|[☐☑✅✔☒])[ \t]*")
 _TIME = re.compile(
     r"[ \t]*[\[(]?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?(?:[.,]\d{1,6})?"
     r"(?:Z\b|[ \t]?(?:[ap]m|AM|PM|UTC|CES?T|h)\b)?[\])]?[ \t]*(?:[-–—|:][ \t]+|(?=[ \t]|\S))"
+)
+_MARKS = re.compile(
+    rf"(?:{_QUOTE.pattern})?(?P<item>(?P<number>{_NUMBER.pattern})|{_BULLET.pattern})?"
+    rf"(?P<box>{_CHECKBOX.pattern})?(?:{_TIME.pattern})?"
 )
 _SPEAKER = re.compile(
     r"[ \t]*(?:<([^<>\s][^<>\n]{0,30})>|([^\W\d_][\w.'-]{0,20}(?: [\w.'-]{1,20}){0,2}))(?::| -)[ \t]+(?=\S)"
@@ -302,26 +306,18 @@ def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _read_text(reader: _Reader, start: int, end: int) -> None:
     notes = reader.notes
-    at, checked = start, None
-    quote = _QUOTE.match(notes, at, end)
-    at = quote.end() if quote else at
-    ordered = _NUMBER.match(notes, at, end)
-    mark = ordered or _BULLET.match(notes, at, end)
-    at = mark.end() if mark else at
-    box = _CHECKBOX.match(notes, at, end)
-    if box:
-        at, checked = box.end(), (box[1] or box[2]) not in " ☐"
-    time = _TIME.match(notes, at, end)
-    at = time.end() if time else at
+    marks = next(_MARKS.finditer(notes, start, end))
+    at, box = marks.end(), marks["box"]
     speaker = _SPEAKER.match(notes, at, end)
-    is_spoken = bool(speaker and (speaker[1] or speaker[2]).lower() in reader.speakers)
-    at = speaker.end() if speaker and is_spoken else at
+    if speaker and (speaker[1] or speaker[2]).lower() in reader.speakers:
+        at = speaker.end()
     first, last = _trimmed(notes, at, end)
-    is_plain = not (mark or box or time or is_spoken or quote)
     continues = start in reader.wrapped or (reader.is_open and notes[start] in " \t")
     leads = first < last and notes[last - 1] == ":"
-    if is_plain and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:
+    if at == start and continues and reader.blocks and last - reader.blocks[-1].start <= BLOCK_LIMIT:
         reader.blocks[-1] = replace(reader.blocks[-1], end=last, leads=leads)
     elif first < last:
-        reader.blocks.append(Block(first, last, reader.context, bool(mark or box), bool(ordered), checked, leads))
+        checked = None if box is None else not box.startswith(("[ ]", "☐"))
+        is_item, is_ordered = bool(marks["item"] or box), bool(marks["number"])
+        reader.blocks.append(Block(first, last, reader.context, is_item, is_ordered, checked, leads))
     reader.is_open = True
