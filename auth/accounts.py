@@ -7,13 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from auth.api_keys import Keys, is_api_key
-from auth.grants import ClientGrants, ClientRegistry, is_client_token
+from auth.grants import ClientGrants, is_client_token
 from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
 from auth.principal import Principal, RecentPrincipals
-from auth.rights import require_session
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, Ledger, address_key
@@ -194,10 +193,6 @@ class Accounts:
     def grants(self) -> ClientGrants:
         return ClientGrants(self.ledger, self.tokens)
 
-    @property
-    def clients(self) -> ClientRegistry:
-        return ClientRegistry(self.ledger, self.clock)
-
     def _signed_in_as(self, token: str) -> tuple[Principal, float]:
         claims = self.tokens.read(token, "access")
         if claims.organization_id is None:
@@ -302,44 +297,9 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
     return invitation
 
 
-def log_out(
-    accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
-) -> set[str]:
-    """End the caller's session and that of a refresh token; return the users' ids."""
-    users: set[str] = set()
-    if principal is not None and principal.session_id is not None:
-        end_session(accounts, principal.session_id, principal.user_id, origin)
-        users.add(principal.user_id)
-    if refresh_token is None:
-        return users
-    try:
-        claims = accounts.tokens.read(refresh_token, "refresh")
-    except AuthenticationRequired:
-        return users
-    if claims.session_id is not None:
-        end_session(accounts, claims.session_id, claims.user_id, origin)
-        users.add(claims.user_id)
-    return users
-
-
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
     session = accounts.ledger.people.session(session_id)
     if session is None or session.user_id != user_id:
         return False
     audit = origin.draft("session.end", session.organization_id, user_id, session_id)
     return accounts.ledger.people.revoke_session(session_id, user_id=user_id, audit=audit)
-
-
-def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
-    """Replace the caller's password and end all its sessions. Blocks."""
-    require_session(principal)
-    user = accounts.ledger.people.user(principal.user_id)
-    if not accounts.passwords.verify(user.password_hash if user else None, current):
-        accounts.ledger.audit.append(replace(audit, action="user.password_refuse"))
-        raise InvalidRequest(
-            "The current password is not right.",
-            code="invalid_current_password",
-            remediation="Send the password that you log in with, or reset it by mail.",
-            details={"field": "body.current_password"},
-        )
-    accounts.ledger.people.set_password_hash(principal.user_id, accounts.passwords.hash(new), audit)

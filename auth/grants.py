@@ -6,7 +6,7 @@ import hmac
 import re
 import secrets
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -50,37 +50,6 @@ _NEVER = frozenset(
 _HOST = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _ID = re.compile(r"mcp_[A-Za-z0-9_-]{24}")
 _METADATA = "invalid_client_metadata"
-
-
-@dataclass(frozen=True, slots=True)
-class ClientRegistry:
-    """All registered clients. Every method blocks."""
-
-    ledger: Ledger
-    clock: Callable[[], datetime]
-
-    def register(self, described: Mapping[str, JsonValue]) -> tuple[OAuthClient, str | None]:
-        metadata = checked_metadata(described)
-        is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
-        secret = None if is_public else new_token()
-        now = self.clock()
-        stored = OAuthClient("mcp_" + secrets.token_urlsafe(18), secret and secret[1], metadata, now, now)
-        self.ledger.grants.add_client(stored)
-        return stored, secret and secret[0]
-
-    def find(self, client_id: str) -> OAuthClient | None:
-        return self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
-
-    def authenticate(self, client_id: str, secret: str | None) -> OAuthClient:
-        """Return the client; a public client has no secret."""
-        client = self.find(client_id)
-        expected = client.secret_hash if client is not None else None
-        proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)
-        if client is None or not proven:
-            raise OAuthRefused(
-                "invalid_client", "The client does not exist, or its secret is not right. Register it again."
-            )
-        return client
 
 
 def registered_uri(client: OAuthClient, asked: str | None) -> str | None:
@@ -217,10 +186,33 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class ClientGrants:
-    """Grants of all MCP clients. Every method blocks."""
+    """MCP clients and their grants. Every method blocks."""
 
     ledger: Ledger
     tokens: Tokens
+
+    def register(self, described: Mapping[str, JsonValue]) -> tuple[OAuthClient, str | None]:
+        metadata = checked_metadata(described)
+        is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
+        secret = None if is_public else new_token()
+        now = self.tokens.clock()
+        stored = OAuthClient("mcp_" + secrets.token_urlsafe(18), secret and secret[1], metadata, now, now)
+        self.ledger.grants.add_client(stored)
+        return stored, secret and secret[0]
+
+    def client(self, client_id: str) -> OAuthClient | None:
+        return self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
+
+    def authenticate_client(self, client_id: str, secret: str | None) -> OAuthClient:
+        """Return the client; a public client has no secret."""
+        client = self.client(client_id)
+        expected = client.secret_hash if client is not None else None
+        proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)
+        if client is None or not proven:
+            raise OAuthRefused(
+                "invalid_client", "The client does not exist, or its secret is not right. Register it again."
+            )
+        return client
 
     def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
         code = _CODE + secrets.token_urlsafe(32)

@@ -3,9 +3,8 @@
 Their visibility keys differ from those of entities: no read of entities can return a raw memory.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import cast
 
 from auth.policy import (
@@ -30,18 +29,11 @@ from auth.visibility import (
     project_key,
     queue_key,
     space_key,
-    team_key,
 )
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import ORGANIZATION, Entity
 from stores.spaces import LETTING_IN, MemorySpace
 
-KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
-    "project": members_key,
-    "team": team_key,
-    "shared": partial(space_key, "shared"),
-    "delegated": partial(space_key, "delegated"),
-}
 READ_REASONS: Mapping[MemoryScope, str] = {
     "private": "private_principal_bound",
     "delegated": "delegated_access_verified",
@@ -91,9 +83,10 @@ def _place(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
         return replace(place := public_place(principal), key=memory_key(place.key))
     if wanted.diary and scope != "private":
         raise _contradiction("A diary is private: leave memory_scope out.", "body.memory_scope")
-    if scope in KEYED:
+    if scope in _NAMED:
         name = _scope_key(wanted)
-        return Visibility(memory_key(KEYED[scope](name)), scope, name)
+        key = members_key(name) if scope == "project" else space_key(scope, name)
+        return Visibility(memory_key(key), scope, name)
     if scope == "organization":
         return Visibility(memory_key(ORGANIZATION), scope, None)
     if wanted.scope_key not in (None, principal.user_id):

@@ -24,7 +24,6 @@ from stores.spaces import LETTING_IN, NO_SPACES
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
-# Metadata keys that only the server writes.
 TRUST_NAMES = ("trust_state", "disputed_sources", "undisputed_state")
 STAMPED = ("principal_id", "organization_id", "scope_key", "crawl_settings", *TRUST_NAMES)
 """Names in metadata that only the server sets."""
@@ -251,7 +250,7 @@ def writable_visibility(
 def _joined_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) -> Visibility:
     if not isinstance(key, str) or not key:
         raise _no_scope_key()
-    found = Visibility(team_key(key) if scope == "team" else space_key(scope, key), scope, key)
+    found = Visibility(space_key(scope, key), scope, key)
     if scope != "team" and memory_key(found.key) in principal.switched_off:
         said = f"the memory space of {key} is disabled."
         raise MemoryDenied(found, said, word="scope_not_enabled", remediation=_OTHER_SCOPE)

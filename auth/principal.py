@@ -1,11 +1,11 @@
 """The caller of an operation, for policy checks, and what memory spaces change of its keys."""
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, queue_key, space_key, team_key
+from auth.visibility import diary_key, members_key, memory_key, project_key, queue_key, space_key
 from stores.records import ORGANIZATION, PROJECT_ROLES, Organization, ProjectRole, Role, User
 from stores.spaces import LETTING_IN, MemorySpace, SpaceAccess, SpacePlace
 
@@ -110,13 +110,9 @@ def _entity_keys(place: SpacePlace) -> frozenset[str]:
     scope, key = place
     if scope == "organization":
         return frozenset({ORGANIZATION})
-    if scope == "private":
-        return frozenset({private_key(key)})
     if scope == "project":
         return frozenset({project_key(key), members_key(key)})
-    if scope == "team":
-        return frozenset({team_key(key)})
-    return frozenset({space_key(scope, key)}) if scope in LETTING_IN else frozenset()
+    return frozenset({space_key(scope, key)}) if scope in ("private", "team", *LETTING_IN) else frozenset()
 
 
 def place_of(space: MemorySpace) -> SpacePlace:
@@ -131,31 +127,25 @@ def reaches(principal: Principal, space: MemorySpace) -> bool:
 
 def narrowed_to(principal: Principal, project_ids: Iterable[str]) -> Principal:
     """Restrict a caller to some of its projects, without its private records."""
-    projects = principal.project_roles.keys() & set(project_ids)
-    entities = {key(project) for project in projects for key in (project_key, members_key)}
-    memories = {memory_key(key) for key in entities}
-    return _narrowed(principal, projects, entities, memories, memories)
+    places = [("project", each) for each in project_ids if each in principal.project_roles]
+    return _narrowed(principal, places, places)
 
 
 def narrowed_to_spaces(principal: Principal, spaces: Iterable[MemorySpace]) -> Principal:
     """Restrict a caller to the records and memories of some spaces; a project's space has its readable records."""
     named = list(spaces)
     places = [place_of(space) for space in named if reaches(principal, space)]
-    entities = {key for place in places for key in _entity_keys(place)}
+    return _narrowed(principal, places, map(place_of, named))
+
+
+def _narrowed(principal: Principal, places: Sequence[SpacePlace], named: Iterable[SpacePlace]) -> Principal:
     memories = {key for place in places for key in memory_keys(place)}
-    off = {key for space in named for key in memory_keys(place_of(space))}
-    return _narrowed(principal, {key for scope, key in places if scope == "project"}, entities, memories, off)
-
-
-def _narrowed(
-    principal: Principal, projects: Set[str], entities: Set[str], memories: Set[str], off: Set[str]
-) -> Principal:
     return replace(
         principal,
-        visible=principal.visible & entities,
+        visible=principal.visible & {key for place in places for key in _entity_keys(place)},
         memories=principal.memories & memories,
         memories_written=principal.memories_written & memories,
-        switched_off=principal.switched_off & off,
-        project_roles={key: role for key, role in principal.project_roles.items() if key in projects},
+        switched_off=principal.switched_off & {key for place in named for key in memory_keys(place)},
+        project_roles={key: role for key, role in principal.project_roles.items() if ("project", key) in places},
         is_narrowed=True,
     )

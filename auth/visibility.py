@@ -25,7 +25,7 @@ def team_key(team_id: str) -> str:
 
 
 def space_key(scope: str, key: str) -> str:
-    """A shared or delegated memory space."""
+    """A team, or a private, shared or delegated memory space, by its scope."""
     return f"{scope}:{key}"
 
 

@@ -129,7 +129,7 @@ async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> OAu
         client_id, secret = named, presented or None
     if client_id is None:
         raise OAuthRefused("invalid_client", "client_id is missing.")
-    return await in_thread(app.accounts.clients.authenticate, client_id, secret)
+    return await in_thread(app.accounts.grants.authenticate_client, client_id, secret)
 
 
 def _basic(encoded: str) -> tuple[str, str]:
@@ -157,7 +157,7 @@ class Registration(ClientEndpoint):
             described = parse_object(body, Headers(scope=scope).get("content-type"))
         except ValidationFailed as error:
             raise OAuthRefused("invalid_client_metadata", error.message) from None
-        client, secret = await in_thread(self.app.accounts.clients.register, described)
+        client, secret = await in_thread(self.app.accounts.grants.register, described)
         issued_at = int(self.app.clock().timestamp())
         answer: JsonObject = {"client_id": client.id, "client_id_issued_at": issued_at, **client.metadata}
         if secret is not None:
@@ -177,7 +177,7 @@ class ConsentPage(Page):
     async def show(self, scope: Scope) -> Response:
         query = read_query(scope)
         issuer = base_url(scope, self.app.settings)
-        client = await in_thread(self.app.accounts.clients.find, only(query, "client_id") or "")
+        client = await in_thread(self.app.accounts.grants.client, only(query, "client_id") or "")
         target = destination(client, query, issuer)
         assert client is not None  # noqa: S101 - there is a destination
         try:
@@ -224,7 +224,7 @@ class ConsentPage(Page):
     def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
         if self.app.ledger.people.identity(visitor.user_id, organization_id, None) is None:
             raise NotFound("You are no member of that organization.", remediation="Choose one of yours.")
-        call, client = Call(visitor, seen=origin_of(scope)), self.app.accounts.clients.find(asked.client_id)
+        call, client = Call(visitor, seen=origin_of(scope)), self.app.accounts.grants.client(asked.client_id)
         details: JsonObject = {"client_id": asked.client_id, "client_name": client.name if client else ""}
         audit = audit_entry(call, "oauth.allow", organization_id, asked.client_id, details)
         return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)

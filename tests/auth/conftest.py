@@ -51,7 +51,7 @@ class Place:
         return self.accounts.keys.create(ann, wanted, AuditDraft("made", ann.organization_id, None))
 
     def register(self, **described: Any) -> OAuthClient:
-        return self.accounts.clients.register({"redirect_uris": [CALLBACK], **described})[0]
+        return self.accounts.grants.register({"redirect_uris": [CALLBACK], **described})[0]
 
     def code(self) -> str:
         asked = AuthorizationRequest(self.client.id, CALLBACK, True, CHALLENGE, RESOURCE)

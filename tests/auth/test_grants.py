@@ -19,7 +19,7 @@ def test_no_code_token_or_secret_is_stored(place: Place, tmp_path: Path) -> None
     code = place.code()
     issued = place.redeem(code)
     described = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post"}
-    client, secret = place.accounts.clients.register(described)
+    client, secret = place.accounts.grants.register(described)
     stored = b"".join(each.read_bytes() for each in tmp_path.iterdir())
     assert client.id.encode() in stored
     for text in (code, issued.access_token, issued.refresh_token, secret):

@@ -76,7 +76,7 @@ async def client_token(world: World, who: Person) -> str:
     accounts, resource = world.app.accounts, f"{world.origin}/mcp"
 
     def grant() -> str:
-        client, _ = accounts.clients.register({"redirect_uris": [CALLBACK], "client_name": "Editor"})
+        client, _ = accounts.grants.register({"redirect_uris": [CALLBACK], "client_name": "Editor"})
         asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
         audit = AuditDraft("oauth.allow", who.organization_id, who.user_id, client.id, {}, {})
         code = accounts.grants.allow(asked, who.user_id, who.organization_id, audit)

@@ -195,7 +195,7 @@ def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
 
 
 def _view(app: App, grant: Grant, organization_name: str) -> GrantView:
-    client = app.accounts.clients.find(grant.client_id)
+    client = app.accounts.grants.client(grant.client_id)
     return GrantView.of(
         grant, client_name=client.name if client else "", organization_name=organization_name, scopes=list(grant.scopes)
     )

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 def connect(app: App, person: Any, resource: str = RESOURCE, *, name: str = "Editor") -> str:
-    client, _ = app.accounts.clients.register({"redirect_uris": [CALLBACK], "client_name": name})
+    client, _ = app.accounts.grants.register({"redirect_uris": [CALLBACK], "client_name": name})
     asked = AuthorizationRequest(client.id, CALLBACK, True, CHALLENGE, resource)
     draft = AuditDraft("oauth.allow", person.organization_id, person.user_id)
     code = app.accounts.grants.allow(asked, person.user_id, person.organization_id, draft)
