@@ -168,7 +168,7 @@ class Faults:
                 raise
             await _answer(error, scope)(scope, receive, send)
         except Exception:
-            _log_fault(scope)
+            log.exception("internal_error", logger="http", **exchange_of(scope))
             if begun:
                 raise
             fault = EngrainError("Something went wrong on our side.")
@@ -182,17 +182,16 @@ def _answer(error: EngrainError, scope: Scope) -> Response:
     return response
 
 
-def _log_fault(scope: Scope) -> None:
+def exchange_of(scope: Scope) -> dict[str, Any]:
+    """Describe an exchange for the log, without bodies, tokens or query strings."""
     principal = scope.get("engrain.principal")
-    log.exception(
-        "internal_error",
-        logger="http",
-        request_id=scope.get("engrain.request_id"),
-        method=scope["method"],
-        route=getattr(scope.get("route"), "path", "unmatched"),
-        user_id=principal.user_id if principal else None,
-        organization_id=principal.organization_id if principal else None,
-    )
+    return {
+        "method": scope.get("method", "WEBSOCKET"),
+        "route": getattr(scope.get("route"), "path", "unmatched"),
+        "request_id": scope.get("engrain.request_id"),
+        "user_id": principal.user_id if principal else None,
+        "organization_id": principal.organization_id if principal else None,
+    }
 
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

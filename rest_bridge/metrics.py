@@ -13,8 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.external.addresses import is_this_machine
 from auth.origin import REQUEST_ID, client_of
-from auth.principal import Principal
-from rest_bridge.envelope import no_such_path
+from rest_bridge.envelope import exchange_of, no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
 from tools.app import App
 from tools.runtime.health import readiness
@@ -77,22 +76,11 @@ class RequestIds:
                 self.report(scope, status, time.perf_counter() - started)
 
     def report(self, scope: Scope, status: int, seconds: float) -> None:
-        """Write the access log line, without bodies, tokens or query strings."""
-        principal: Principal | None = scope.get("engrain.principal")
-        method, route = scope.get("method", "WEBSOCKET"), getattr(scope.get("route"), "path", "unmatched")
-        log.info(
-            "request",
-            logger="access",
-            ms=round(seconds * 1000, 2),
-            method=method,
-            route=route,
-            status=status,
-            request_id=scope[REQUEST_ID],
-            user_id=principal.user_id if principal else None,
-            organization_id=principal.organization_id if principal else None,
-        )
+        """Write the access log line."""
+        exchange = exchange_of(scope)
+        log.info("request", logger="access", ms=round(seconds * 1000, 2), status=status, **exchange)
         if self.metrics is not None:
-            self.metrics.observe(method, route, status, seconds)
+            self.metrics.observe(exchange["method"], exchange["route"], status, seconds)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "WEBSOCKET"})

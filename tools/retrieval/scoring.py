@@ -225,17 +225,12 @@ _EXPECTED = np.array([0.0, *(NormalDist().inv_cdf((n - 0.375) / (n + 0.25)) for 
 
 
 def _nearness(cosine: Scores, unrelated: float) -> Scores:
-    near = np.maximum(_beyond(cosine, unrelated), 0.0)
+    if unrelated != BACKGROUND:
+        cosine = BACKGROUND + (cosine - unrelated) * (UNREAD_BEST - BACKGROUND) / (1 - unrelated)
+    near = np.maximum(cosine, 0.0)
     found = near[~np.isnan(near)]
     absent = min(float(found.min()), BACKGROUND) if len(found) else 0.0
     return np.where(np.isnan(near), absent, near)
-
-
-def _beyond(cosine: Scores, unrelated: float) -> Scores:
-    if unrelated == BACKGROUND:
-        return cosine
-    stretched: Scores = BACKGROUND + (cosine - unrelated) * (UNREAD_BEST - BACKGROUND) / (1 - unrelated)
-    return stretched
 
 
 def _smoothed(evidence: Scores, alike: Alike, is_open: NDArray[np.bool_]) -> Scores:

@@ -224,17 +224,13 @@ def _memories_of_source(app: App, call: Call, request: SearchRequest, memories: 
 
 
 def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
-    found: list[set[str]] = []
-    organization, visible = call.caller.organization_id, call.caller.visible
-    if request.source_id is not None:
-        found.append({request.source_id})
-    if request.source is not None:
-        found.append(set(app.ledger.records.sources(organization, visibility=visible, name=request.source)))
-    if request.source_name is not None:
-        found.append(
-            set(app.ledger.records.sources(organization, visibility=visible, name_contains=request.source_name))
-        )
-    return tuple(sorted(set.intersection(*found))) if found else None
+    found = None if request.source_id is None else {request.source_id}
+    if request.source is not None or request.source_name is not None:
+        sources, visible = app.ledger.records.sources, call.caller.visible
+        names = {"name": request.source, "name_contains": request.source_name}
+        named = set(sources(call.caller.organization_id, visibility=visible, **names))
+        found = named if found is None else found & named
+    return None if found is None else tuple(sorted(found))
 
 
 def _imported(request: SearchRequest, now: datetime) -> Imported:
