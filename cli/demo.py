@@ -56,20 +56,6 @@ RECORDS: tuple[Record, ...] = (
         "category": "storage",
         "languages": ["sql"],
     },
-    {
-        "entity_type": "rule",
-        "name": "No credentials in logs",
-        "content": "Log lines carry the request id, the route template and the status. They never carry tokens, "
-        "cookies, query strings or bodies: a log travels further than the person who reads it first.",
-        "category": "security",
-    },
-    {
-        "entity_type": "procedure",
-        "name": "Rotate the key that signs tokens",
-        "content": "1. Make a new secret of at least 32 random characters. 2. Put it into the deployment's secret "
-        "store. 3. Restart the service: everybody is signed out and signs in again. 4. Delete the old secret.",
-        "category": "security",
-    },
 )
 
 OLD_DECISION: Record = {

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -15,7 +15,7 @@ from cli.client import Client, CommandFailed, open_client
 from cli.client.failure import ExitCode, print_json, shown
 from cli.client.server import JsonObject
 from cli.options import JsonOption, UrlOption
-from tools.imports.adapters import ADAPTERS, Batch, batches, recognised
+from tools.imports.adapters import ADAPTERS, batches, recognised
 from tools.imports.adapters.base import Format
 from tools.imports.files import SourceFiles, open_source
 from tools.imports.models import BATCH
@@ -96,22 +96,12 @@ def _send(client: Client, start: JsonObject, adapter: Format, files: SourceFiles
     if begun and not is_quiet:
         typer.echo(f"Goes on after {shown(str(begun.get('file', '')))}.", err=True)
     told = time.monotonic()
-    for batch in _whole(batches(adapter, files, begun, most=BATCH)):
+    for batch in batches(adapter, files, begun, most=BATCH):
         found = client.patient_call("POST", path, batch.body() | {"completed": batch.is_last})
         if time.monotonic() - told > STEP_S and not batch.is_last and not is_quiet:
             told = time.monotonic()
             typer.echo(f"  {_counts(found)} …", err=True)
     return found
-
-
-def _whole(found: Iterator[Batch]) -> Iterator[Batch]:
-    held = Batch()
-    for number, batch in enumerate(found):
-        if number:
-            yield held
-        held = batch
-    held.is_last = True
-    yield held
 
 
 def _counts(found: JsonObject) -> str:

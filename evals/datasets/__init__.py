@@ -5,8 +5,13 @@ from pathlib import Path
 
 from evals.datasets.beir import read_cosqa, read_scifact
 from evals.datasets.collection import Aim, Collection, Question, Text
-from evals.datasets.locomo import read_beam, read_locomo, read_locomo_plus
-from evals.datasets.longmemeval import read_longmemeval, read_longmemeval_pooled
+from evals.datasets.conversations import (
+    read_beam,
+    read_locomo,
+    read_locomo_plus,
+    read_longmemeval,
+    read_longmemeval_pooled,
+)
 from evals.datasets.own import read_own
 
 READERS: Mapping[str, tuple[str, Callable[[Path], Collection]]] = {

@@ -91,7 +91,7 @@ class Batch:
 def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *, most: int) -> Iterator[Batch]:
     """Read a source from a checkpoint on; `after` is empty for all of it. Batches hold up to about 1 MB of text.
 
-    A checkpoint names the file and the number of its items that are stored.
+    A checkpoint names the file and the number of its items that are stored. The last batch may be empty.
     """
     batch, file_name, done = Batch(), str(after.get("file", "")), int(str(after.get("items", 0)))
     is_reached = not file_name
@@ -113,5 +113,6 @@ def batches(adapter: Format, source: SourceFiles, after: Mapping[str, object], *
                 batch = Batch(checkpoint=batch.checkpoint)
     if not is_reached:  # The file is gone: known records are recognised by their keys.
         yield from batches(adapter, source, {}, most=most)
-    elif batch.size:
+    else:
+        batch.is_last = True
         yield batch
