@@ -7,7 +7,8 @@ from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery, SubjectRole
 from stores.ledger.credentials import TokenPair
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
-from stores.ledger.facts import ENDED, WITHDRAWN, Recorded
+from stores.ledger.entities import Brief, Outline
+from stores.ledger.facts import ENDED, WITHDRAWN, MayEnd, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.jobs import JOB_LEASE_S, Jobs
@@ -17,9 +18,8 @@ from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.memories import CANDIDATE, CaptureQuery, Cited, CitedBy, Citing, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG, Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relations import SUPERSEDES, End, MayEnd, RelationDraft, between
+from stores.ledger.relations import SUPERSEDES, RelationDraft, between
 from stores.ledger.row_cache import RecordStatus
-from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES, TaskTally

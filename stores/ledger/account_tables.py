@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Select, Table, UniqueConstraint, select
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Select, UniqueConstraint, select
 
 from stores.credentials import AuthorizationCode, DeviceLogin, Grant, OAuthClient
 from stores.errors import ValidationFailed
 from stores.ledger.columns import KeyText, RecordTable, Rows, key, keys, number, of_organization, of_user, refers, table
 from stores.ledger.encoding import address_key
-from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, Session, Team, User
+from stores.records import ApiKey, ExternalIdentity, Invitation, Organization, ProjectAccess, Session, Team, User
 from stores.spaces import MemorySpace, SpaceMember
 
 
@@ -61,6 +61,9 @@ invitations = table(
     number("revoked_at", nullable=True),
     of=Invitation,
 )
+
+project_access = table("project_access", *keys("organization_id", "project_id"), of=ProjectAccess)
+"""Outlives the project entity, because its tasks do."""
 
 project_members = table(
     "project_members",
@@ -184,7 +187,11 @@ audit_heads = table("audit_heads", *keys("organization_id"), number("position"),
 MEMBERSHIPS, PASSWORD_RESETS = Rows(memberships), Rows(password_resets)
 USERS = RecordTable(users, User, "created_at", "id")
 ORGANIZATIONS = RecordTable(organizations, Organization, "id")
+PROJECTS = RecordTable(project_access, ProjectAccess)
 SESSIONS = RecordTable(sessions, Session, "-created_at", "id")
+INVITATIONS = RecordTable(invitations, Invitation, "-created_at", "id")
+UNANSWERED = {"accepted_at": None, "revoked_at": None}
+"""Columns of an open invitation."""
 NO_FEED = {"seq": 0, "batch": ""}
 """Columns of an organization with an empty feed."""
 
@@ -201,9 +208,9 @@ def check_slug(slug: str) -> None:
         )
 
 
-def with_people(grants: Table, role: Column[Any]) -> Select[Any]:
+def with_people(grants: Rows, role: Column[Any]) -> Select[Any]:
     """Select users with what a table grants them: `USERS.columns`, role, time; the oldest grant first."""
-    found = select(*USERS.columns, role, grants.c.created_at).join(grants, grants.c.user_id == users.c.id)
+    found = select(*USERS.columns, role, grants.c.created_at).join(grants.table, grants.c.user_id == users.c.id)
     return found.order_by(grants.c.created_at, grants.c.user_id)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 from sqlalchemy.exc import IntegrityError
 
 from stores.errors import Conflict, InvalidRequest, NotFound
@@ -14,21 +14,13 @@ from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
 from stores.ledger.columns import RecordTable
 from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.members import end_membership, is_home, is_last
-from stores.ledger.organizations import (
-    Organizations,
-    close_organization,
-    lock_organization,
-    revoke_open,
-    revoke_unvouched,
-)
+from stores.ledger.organizations import Organizations, close_organization, lock_organization, revoke_unvouched
 from stores.ledger.schema import meta
 from stores.ledger.sessions import end_sign_ins, replace_password, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import clashing
 from stores.records import ExternalIdentity, JsonObject, Organization, User
 
-_users, _memberships, _organizations = tables.users, tables.memberships, tables.organizations
-_resets = tables.password_resets
 # Locked to create or delete an account: two first users must not both see an empty ledger.
 lock_accounts = select(meta.c.value).where(meta.c.name == "epoch").with_for_update()
 
@@ -47,11 +39,11 @@ class Accounts(Organizations):
         with self._audited(audit) as connection:
             connection.execute(lock_accounts)
             _require_free(connection, user.email)
-            is_first = connection.execute(select(_users.c.id).limit(1)).first() is None
+            is_first = connection.execute(select(USERS.c.id).limit(1)).first() is None
             values = user_values(user) | {"is_admin": user.is_admin or is_first}
             owner = {"user_id": user.id, "organization_id": organization.id, "role": "owner"}
             try:
-                connection.execute(insert(_users), values)
+                USERS.put(connection, values)
                 ORGANIZATIONS.insert(connection, organization, **NO_FEED)
                 MEMBERSHIPS.put(connection, owner | {"created_at": to_micros(self._clock())})
             except IntegrityError as error:
@@ -64,7 +56,7 @@ class Accounts(Organizations):
         return self._find(USERS, id=user_id)
 
     def names(self, user_ids: Iterable[str]) -> dict[str, str]:
-        rows = self._all(select(_users.c.id, _users.c.name).where(_users.c.id.in_(sorted(set(user_ids)))))
+        rows = self._all(select(USERS.c.id, USERS.c.name).where(USERS.c.id.in_(sorted(set(user_ids)))))
         return {row.id: row.name for row in rows}
 
     def user_by_email(self, email: str) -> User | None:
@@ -141,7 +133,7 @@ class Accounts(Organizations):
 
 def require_other_admin(connection: Connection, user_id: str) -> None:
     """Raise Conflict if the user is the only admin among others; the accounts are locked."""
-    others = select(_users.c.is_admin).where(_users.c.id != user_id).order_by(_users.c.is_admin.desc())
+    others = select(USERS.c.is_admin).where(USERS.c.id != user_id).order_by(USERS.c.is_admin.desc())
     if connection.execute(others.limit(1)).scalar() is False:
         raise Conflict(
             "This is the last admin of the server, which needs one.", remediation="Make another user an admin first."
@@ -176,9 +168,9 @@ def _require_free(connection: Connection, email: str) -> None:
 
 
 _of_user = (
-    select(_memberships.c.organization_id, _memberships.c.role)
-    .where(_memberships.c.user_id == bindparam("user"))
-    .order_by(_memberships.c.organization_id)
+    select(MEMBERSHIPS.c.organization_id, MEMBERSHIPS.c.role)
+    .where(MEMBERSHIPS.c.user_id == bindparam("user"))
+    .order_by(MEMBERSHIPS.c.organization_id)
 )
 
 
@@ -201,12 +193,12 @@ def _require_successors(connection: Connection, owned: list[Organization]) -> No
 
 
 _personal_of = (
-    select(_organizations.c.id)
-    .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
+    select(ORGANIZATIONS.c.id)
+    .join(MEMBERSHIPS.table, MEMBERSHIPS.c.organization_id == ORGANIZATIONS.c.id)
     .where(
-        _memberships.c.user_id == bindparam("user"), _organizations.c.is_personal, _organizations.c.deleted_at.is_(None)
+        MEMBERSHIPS.c.user_id == bindparam("user"), ORGANIZATIONS.c.is_personal, ORGANIZATIONS.c.deleted_at.is_(None)
     )
-    .order_by(_organizations.c.id)
+    .order_by(ORGANIZATIONS.c.id)
 )
 
 
@@ -232,7 +224,7 @@ def reclaim(
     micros = to_micros(now)
     cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": micros}
     USERS.change(connection, cleared, id=user.id)
-    for table in (_resets, tables.external_identities):
+    for table in (tables.password_resets, tables.external_identities):
         connection.execute(delete(table).where(table.c.user_id == user.id))
     revoke_owned(connection, tables.api_keys, micros, user.id)
     end_sign_ins(connection, micros, user.id)
@@ -242,15 +234,16 @@ def reclaim(
 
 def _empty(connection: Connection, now: datetime, organization_id: str, user_id: str, audit: AuditDraft | None) -> None:
     micros = to_micros(now)
-    others = select(_memberships.c.user_id).where(
-        _memberships.c.organization_id == organization_id, _memberships.c.user_id != user_id
+    others = select(MEMBERSHIPS.c.user_id).where(
+        MEMBERSHIPS.c.organization_id == organization_id, MEMBERSHIPS.c.user_id != user_id
     )
-    for other in connection.execute(others.order_by(_memberships.c.user_id)).scalars().all():
+    for other in connection.execute(others.order_by(MEMBERSHIPS.c.user_id)).scalars().all():
         end_membership(connection, micros, organization_id, other)
         if audit is not None:
             removal = replace(audit, action="member.remove", organization_id=organization_id, resource=other)
             append_audit(connection, now, replace(removal, details={"reason": "address_proved"}))
-    revoke_open(connection, micros, tables.invitations.c.organization_id == organization_id)
+    of_home = {"organization_id": organization_id} | tables.UNANSWERED
+    tables.INVITATIONS.change(connection, {"revoked_at": micros}, **of_home)
     MEMBERSHIPS.change(connection, {"role": "owner"}, organization_id=organization_id, user_id=user_id)
 
 
@@ -263,7 +256,7 @@ class Proofs(AuditedStore):
         """Store the hash of a reset token; return whether to mail it: not within `RESET_EVERY`, unless `again`."""
         now = self._clock()
         with self._database.write() as connection:
-            newest = select(func.max(_resets.c.created_at)).where(_resets.c.user_id == user_id)
+            newest = select(func.max(PASSWORD_RESETS.c.created_at)).where(PASSWORD_RESETS.c.user_id == user_id)
             if USERS.cell(connection, "id", lock=True, id=user_id) is None:
                 return False
             last = connection.execute(newest).scalar()
@@ -276,8 +269,8 @@ class Proofs(AuditedStore):
 
     def password_reset_user(self, token_hash: str) -> User | None:
         """Return the user of a valid token, without spending it."""
-        holds = (_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
-        return self._find(USERS, _users.c.id.in_(select(_resets.c.user_id).where(*holds)))
+        holds = (PASSWORD_RESETS.c.token_hash == token_hash, PASSWORD_RESETS.c.expires_at > to_micros(self._clock()))
+        return self._find(USERS, USERS.c.id.in_(select(PASSWORD_RESETS.c.user_id).where(*holds)))
 
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
         """Spend a token: replace the password, end all sign-ins, verify the address; return the user.
@@ -288,11 +281,11 @@ class Proofs(AuditedStore):
         with self._audited(audit) as connection:
             now = self._clock()
             micros = to_micros(now)
-            of_token = (_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
-            user_id = connection.execute(select(_resets.c.user_id).where(*of_token)).scalar()
+            of_token = (PASSWORD_RESETS.c.token_hash == token_hash, PASSWORD_RESETS.c.expires_at > micros)
+            user_id = connection.execute(select(PASSWORD_RESETS.c.user_id).where(*of_token)).scalar()
             account = None if user_id is None else lock_account(connection, user_id)
             # After the account's lock, in the order of deletions.
-            if account is None or connection.execute(delete(_resets).where(*of_token)).rowcount == 0:
+            if account is None or not PASSWORD_RESETS.remove(connection, *of_token):
                 raise InvalidRequest(
                     "The reset token is not valid, was used, or has expired.",
                     code="invalid_reset_token",
@@ -304,7 +297,7 @@ class Proofs(AuditedStore):
 
     def user_by_link(self, provider: str, subject: str) -> User | None:
         by_link = USERS.select(*_links.where(provider=provider, subject=subject))
-        return self._one(by_link.join(_links.table, _links.table.c.user_id == _users.c.id), {}, USERS.read)
+        return self._one(by_link.join(_links.table, _links.c.user_id == USERS.c.id), {}, USERS.read)
 
     def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Link a provider's account to an existing user, and set `codehost_id` if it is the code host; return the user.

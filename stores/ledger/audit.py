@@ -17,9 +17,8 @@ from sqlalchemy import BindParameter, ColumnElement, Connection, bindparam, func
 from stores.clock import Clock
 from stores.errors import Unavailable
 from stores.ledger.account_tables import audit_entries, audit_heads, audit_subjects
-from stores.ledger.encoding import check_keys, dump_json, from_micros, load_object, to_micros
+from stores.ledger.encoding import Values, check_keys, dump_json, from_micros, load_object, to_micros
 from stores.ledger.engine import Database, insert_or_skip
-from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import JsonObject
 

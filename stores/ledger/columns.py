@@ -18,17 +18,7 @@ from sqlalchemy.schema import ColumnCollectionConstraint, SchemaItem
 from sqlalchemy.sql.functions import FunctionElement
 
 from stores.errors import RecordUnreadable
-from stores.ledger.encoding import (
-    ID_BYTES,
-    check_id,
-    check_keys,
-    check_text,
-    dump_json,
-    from_micros,
-    load_object,
-    load_strings,
-    to_micros,
-)
+from stores.ledger.encoding import ID_BYTES, INSTANT, OBJECT, STRINGS, check_id, check_keys, check_text, dump_json
 
 metadata = sql.MetaData(
     naming_convention={
@@ -101,7 +91,7 @@ def _column(name: str, hint: object) -> sql.Column[Any]:
     return sql.Column(name, kind, nullable=NoneType in kinds, primary_key=name == "id", autoincrement=False)
 
 
-def here(table: sql.FromClause, parameter: str = "organization") -> sql.ColumnElement[bool]:
+def here(table: "sql.FromClause | Rows", parameter: str = "organization") -> sql.ColumnElement[bool]:
     """Return the SQL condition: a row of the organization in the parameter."""
     return table.c.organization_id == sql.bindparam(parameter)
 
@@ -221,8 +211,8 @@ def _codec(hint: object) -> tuple[Callable[[Any], Any], Callable[[Any], Any]] | 
     kinds = {hint, *(get_args(hint) if type(None) in get_args(hint) else ())}
     origins = {get_origin(kind) for kind in kinds}
     if datetime in kinds:
-        return to_micros, from_micros
-    return (dump_json, load_object) if dict in origins else (dump_json, load_strings) if tuple in origins else None
+        return INSTANT
+    return OBJECT if dict in origins else STRINGS if tuple in origins else None
 
 
 Row = TypeVar("Row")
@@ -232,10 +222,11 @@ class Rows:
     """Rows of a table. Keywords are columns and the values that they have."""
 
     def __init__(self, table: sql.Table) -> None:
-        self.table = table
+        self.table, self.c = table, table.c
 
     def where(self, **equal: Any) -> list[sql.ColumnElement[bool]]:
-        return equal_to(self.table, **equal)
+        """Return the SQL conditions: these columns have these values."""
+        return [self.c[name] == value for name, value in equal.items()]
 
     def cell(self, connection: sql.Connection, name: str, *, lock: bool = False, **equal: Any) -> Any:  # noqa: ANN401, RUF100  (of any type)
         """Return one column of a row; None if there is no row."""
@@ -252,9 +243,9 @@ class Rows:
         statement = sql.update(self.table).where(*conditions, *self.where(**equal)).values(dict(values))
         return connection.execute(statement).rowcount
 
-    def remove(self, connection: sql.Connection, **equal: Any) -> int:
+    def remove(self, connection: sql.Connection, *conditions: sql.ColumnElement[bool], **equal: Any) -> int:
         """Return how many rows were removed."""
-        return connection.execute(sql.delete(self.table).where(*self.where(**equal))).rowcount
+        return connection.execute(sql.delete(self.table).where(*conditions, *self.where(**equal))).rowcount
 
 
 class RecordTable(Rows, Generic[T]):
@@ -322,11 +313,6 @@ def sound(rows: Iterable[Row], make: Callable[[Row], T]) -> list[T]:
         with suppress(RecordUnreadable):
             found.append(make(row))
     return found
-
-
-def equal_to(table: sql.Table, **equal: Any) -> list[sql.ColumnElement[bool]]:
-    """Return the SQL conditions: these columns have these values."""
-    return [table.c[name] == value for name, value in equal.items()]
 
 
 def check_cells(table: sql.Table, cells: Mapping[str, Any]) -> None:

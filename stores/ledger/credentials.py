@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, insert, or_, select, update
 
 from stores.clock import Clock
 from stores.credentials import AuthorizationCode, Grant, OAuthClient
 from stores.errors import NotFound, Unavailable
 from stores.ledger.account_tables import api_keys, oauth_clients, oauth_codes, oauth_grants, oauth_tokens
 from stores.ledger.audit import AuditDraft, AuditedStore, append_audit
-from stores.ledger.columns import RecordTable, equal_to
+from stores.ledger.columns import RecordTable, Rows
 from stores.ledger.encoding import dump_json, from_micros, load_strings, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.store import clashing
@@ -106,7 +106,7 @@ class GrantedAccess(NamedTuple):
 _clients = RecordTable(oauth_clients, OAuthClient)
 _codes = RecordTable(oauth_codes, AuthorizationCode)
 _grants = RecordTable(oauth_grants, Grant, "-created_at", "id")
-_tokens = oauth_tokens
+_tokens = Rows(oauth_tokens)
 
 
 class Grants(AuditedStore):
@@ -171,10 +171,10 @@ class Grants(AuditedStore):
             if is_other or (spent and min(spent) <= to_micros(self._clock() - REFRESH_GRACE)):
                 return _revoke_reused(connection, self._clock(), found.id, request)
             if found.spent_at is None:
-                connection.execute(update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now))
+                _tokens.change(connection, {"spent_at": now}, token_hash=refresh_hash)
             given = (tokens.access_hash, tokens.refresh_hash)
             replaced = _tokens.c.kind == "access" if successor is None else _tokens.c.token_hash.in_(given)
-            connection.execute(delete(_tokens).where(_tokens.c.grant_id == found.id, replaced))
+            _tokens.remove(connection, replaced, grant_id=found.id)
             _insert_tokens(connection, found.id, tokens)
             until = to_micros(tokens.refresh_expires_at)
             _clients.change(connection, {"last_used_at": now}, id=client_id)
@@ -215,8 +215,8 @@ def _alive(now: int) -> list[ColumnElement[bool]]:
 
 def _by_token(kind: str, token_hash: str, now: int) -> Select[Any]:
     of_token = (_tokens.c.spent_at, _tokens.c.scopes.label("token_scopes"), _tokens.c.expires_at.label("until"))
-    joined = select(*_grants.columns, *of_token).join(_tokens, _tokens.c.grant_id == oauth_grants.c.id)
-    holds = (*equal_to(_tokens, token_hash=token_hash, kind=kind), _tokens.c.expires_at > now)
+    joined = select(*_grants.columns, *of_token).join(_tokens.table, _tokens.c.grant_id == oauth_grants.c.id)
+    holds = (*_tokens.where(token_hash=token_hash, kind=kind), _tokens.c.expires_at > now)
     return joined.where(*holds, *_alive(now))
 
 
@@ -250,4 +250,4 @@ def _insert_tokens(connection: Connection, grant_id: str, tokens: TokenPair) -> 
         {"token_hash": hashed, "grant_id": grant_id, "kind": kind, "scopes": scopes, "expires_at": to_micros(until)}
         for kind, hashed, until in pair
     ]
-    connection.execute(insert(_tokens), rows)
+    connection.execute(insert(_tokens.table), rows)

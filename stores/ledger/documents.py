@@ -10,9 +10,8 @@ from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.language.wording import plain
 from stores.ledger import schema
 from stores.ledger.columns import DAMAGE, RecordTable, among, beside, damaged, here, json_list, sound
-from stores.ledger.encoding import KEY_BYTES, cut, fold, key_of, load_object
-from stores.ledger.entities import EntityWrites
-from stores.ledger.rows import Values, entity_columns, to_entity
+from stores.ledger.encoding import KEY_BYTES, Values, cut, fold, key_of, load_object
+from stores.ledger.entities import ENTITIES, EntityWrites, to_entity
 from stores.ledger.store import Store
 from stores.records import Chunk, Document, Entity, EntityDraft
 
@@ -42,7 +41,7 @@ _places = (
     .where(here(_chunks), among(_chunks.c.id))
 )
 _slice = (
-    select(*_CHUNKS.columns, *entity_columns(schema.entities))
+    select(*_CHUNKS.columns, *ENTITIES.columns)
     .join(schema.entities, beside(schema.entities.c.id, _chunks.c.id))
     .where(
         here(_chunks),
@@ -135,8 +134,7 @@ class DocumentWrites(EntityWrites):
         return entity
 
     def _document(self, document_id: str) -> Document | None:
-        statement = DOCUMENTS.select(organization_id=self.organization_id, id=document_id)
-        return self._one(statement, {}, DOCUMENTS.read)
+        return DOCUMENTS.one(self._connection, organization_id=self.organization_id, id=document_id)
 
 
 def _is_named(found: str, name: str | None, name_contains: str | None) -> bool:

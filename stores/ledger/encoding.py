@@ -6,12 +6,15 @@ import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from string import ascii_lowercase, ascii_uppercase
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
+
+Values = dict[str, Any]
+"""Parameters of an INSERT or UPDATE."""
 
 KEY_BYTES = 200
 """Compared prefix: PostgreSQL refuses index rows over 2,704 bytes, some with six columns."""
@@ -23,6 +26,7 @@ _encoded = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(","
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -54,8 +58,6 @@ def check_id(record_id: str) -> None:
     """Raise ValidationFailed if empty, too long or not storable."""
     if not record_id:
         raise ValidationFailed("An id is empty.")
-    if len(record_id) <= ID_BYTES and record_id.isascii() and "\0" not in record_id:
-        return
     check_keys((record_id,))
 
 
@@ -103,6 +105,10 @@ def load_strings(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+INSTANT, OBJECT, STRINGS = (to_micros, from_micros), (dump_json, load_object), (dump_json, load_strings)
+"""Functions that encode and decode the values of a column."""
+
+
 def fold(text: str) -> str:
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
 
@@ -121,10 +127,4 @@ def cut(text: str, size: int) -> str:
 
 
 def _is_encodable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.isascii() or not _SURROGATE.search(text)

@@ -195,9 +195,8 @@ def _open_sqlite(url: URL) -> Database:
             "The ledger cannot be an in-memory database: acknowledged writes would be lost.", remediation=_URL_HELP
         )
     _create_private(Path(url.database))
-    writer = create_engine(
-        url, poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=WAIT_S, connect_args=_SHARED_BY_THREADS
-    )
+    shared = {"connect_args": {"check_same_thread": False}}
+    writer = create_engine(url, poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=WAIT_S, **shared)
     reader = create_engine(
         url,
         poolclass=ReaderPool,
@@ -205,15 +204,12 @@ def _open_sqlite(url: URL) -> Database:
         most_idle=READERS,
         timeout_s=WAIT_S,
         isolation_level="AUTOCOMMIT",
-        connect_args=_SHARED_BY_THREADS,
+        **shared,
     )
     event.listen(writer, "connect", _prepare_writer)
-    event.listen(writer, "begin", _begin_immediate)
+    event.listen(writer, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     event.listen(reader, "connect", _prepare_reader)
     return Database(writer, reader, CommitVersion(Path(url.database)))
-
-
-_SHARED_BY_THREADS = {"check_same_thread": False}
 
 
 def _create_private(path: Path) -> None:
@@ -227,22 +223,14 @@ def _prepare_writer(connection: Any, _record: object) -> None:
     # The driver would begin a transaction at the first write: too late for the reads before it.
     connection.isolation_level = None
     # One damaged byte must not fail the reading of a whole page.
-    connection.text_factory = _decoded
+    connection.text_factory = lambda text: text.decode(errors="replace")
     for pragma in _SQLITE_PRAGMAS:
         connection.execute(pragma)
-
-
-def _decoded(text: bytes) -> str:
-    return text.decode(errors="replace")
 
 
 def _prepare_reader(connection: Any, record: object) -> None:
     _prepare_writer(connection, record)
     connection.execute("PRAGMA query_only=ON")
-
-
-def _begin_immediate(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _open_postgresql(url: URL) -> Database:

@@ -1,47 +1,109 @@
 """Entities: read by id, now or as of a time; created and changed inside a transaction."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound, RecordUnreadable
+from stores.language.wording import plain
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, field_names, fields_of, here, json_list, sound
-from stores.ledger.encoding import to_micros
-from stores.ledger.rows import (
-    ENTITY_COLUMNS,
-    Brief,
-    Outline,
-    entity_columns,
-    entity_values,
-    label_rows,
-    to_brief,
-    to_entity,
-)
+from stores.ledger.columns import RecordTable, among, beside, damaged, field_names, fields_of, here, json_list, sound
+from stores.ledger.encoding import ID_BYTES, Values, cut, key_of, to_micros
 from stores.ledger.store import AsJson, Entry, Store, Writes, insert_rows, unpacked
-from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
+from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject, source_ids
 
-_table = schema.entities
-_past = schema.entity_revisions
-_labels = schema.entity_labels
+_table, _past, _labels, _changes = schema.entities, schema.entity_revisions, schema.entity_labels, schema.changes
+SOURCE = "source"
+"""Kind of the labels that name the records of which an entity was made."""
+_TEXT = {str}
+
+
+class Brief(NamedTuple):
+    """An entity for lists, without long text and history."""
+
+    id: str
+    entity_type: str
+    name: str
+    description: str
+    category: str | None
+    languages: tuple[str, ...]
+    tags: tuple[str, ...]
+    metadata: JsonObject
+    project_id: str | None
+    visibility: str
+
+
+class Outline(NamedTuple):
+    """Fields that permissions depend on, and the revision."""
+
+    id: str
+    entity_type: str
+    visibility: str
+    project_id: str | None
+    revision: int
+
+
+ENTITIES, _REVISIONS, _BRIEFS = RecordTable(_table, Entity), RecordTable(_past, Entity), RecordTable(_table, Brief)
+
+
+def to_entity(row: Sequence[Any]) -> Entity:
+    """Convert a row whose first columns are those of `ENTITIES`, or raise RecordUnreadable."""
+    if {*map(type, row[:6])} != _TEXT:
+        raise damaged("entity", row[1], row[11], TypeError("a text was expected"))
+    return ENTITIES.read(row)
+
+
+def entity_values(entity: Entity) -> Values:
+    """Return every column of an entity, with derived keys."""
+    return ENTITIES.values(entity) | {
+        "type_key": key_of(entity.entity_type),
+        "name_key": key_of(entity.name),
+        "category_key": key_of(entity.category),
+        **_workflow_keys(entity),
+        "search_text": plain(f"{entity.name}\x1f{entity.description}"),
+    }
+
+
+def label_rows(entity: Entity) -> list[Values]:
+    """Return rows for lookups by language, tag, assignee, or source."""
+    keys = sorted({(kind, key) for kind, label in _named(entity) if (key := key_of(label))})
+    return [
+        {"organization_id": entity.organization_id, "kind": kind, "label": label, "entity_id": entity.id}
+        for kind, label in keys
+    ]
+
+
+def _named(entity: Entity) -> Iterator[tuple[str, str]]:
+    yield from (("language", language) for language in entity.languages)
+    yield from (("tag", tag) for tag in entity.tags)
+    assignees = entity.metadata.get("assignees")
+    if isinstance(assignees, list):
+        yield from (("assignee", name) for name in assignees if isinstance(name, str))
+    yield from ((SOURCE, each) for each in source_ids(entity))
+
+
+def _workflow_keys(entity: Entity) -> Values:
+    names = ("status", "priority", "complexity", "feature")
+    texts = {name: text for name, text in entity.metadata.items() if isinstance(text, str)}
+    keys: Values = {f"{name}_key": key_of(texts.get(name)) for name in names}
+    return keys | {"epic_id": cut(texts.get("epic_id", ""), ID_BYTES) or None}
+
+
 _of_organization = here(_table)
-
-_by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
-_by_ids = select(*entity_columns(_table)).where(_of_organization, among(_table.c.id))
+_by_id = select(*ENTITIES.columns).where(_of_organization, _table.c.id == bindparam("id"))
+_by_ids = select(*ENTITIES.columns).where(_of_organization, among(_table.c.id))
 # An expression, so that the primary key is read and no index of times.
 _unchanged_since = _by_ids.where(_table.c.updated_at + 0 <= bindparam("at"))
-_past_at = select(*entity_columns(_past)).where(
+_past_at = select(*_REVISIONS.columns).where(
     here(_past), among(_past.c.id), _past.c.valid_from <= bindparam("at"), _past.c.valid_to > bindparam("at")
 )
-_changes = schema.changes
-
 _DRAFTED = field_names(EntityDraft)
 _archive = insert(_past).from_select(
-    [*ENTITY_COLUMNS, "valid_from", "valid_to"],
-    select(*entity_columns(_table), _table.c.updated_at, bindparam("valid_to", type_=BigInteger)).where(
+    [*field_names(Entity), "valid_from", "valid_to"],
+    select(*ENTITIES.columns, _table.c.updated_at, bindparam("valid_to", type_=BigInteger)).where(
         _of_organization, _table.c.id == bindparam("entity")
     ),
 )
@@ -49,12 +111,9 @@ _change = update(_table).where(here(_table, "of_organization"), _table.c.id == b
 _unlabel = delete(_labels).where(here(_labels), _labels.c.entity_id == bindparam("entity"))
 
 
-def _packed_by_ids(columns: Sequence[str]) -> Select[Any]:
-    return select(AsJson(*(_table.c[name] for name in columns))).where(_of_organization, among(_table.c.id))
-
-
-_entities_by_ids, _briefs_by_ids, _outlines_by_ids = map(
-    _packed_by_ids, (ENTITY_COLUMNS, Brief._fields, Outline._fields)
+_entities_by_ids, _briefs_by_ids, _outlines_by_ids = (
+    select(AsJson(*columns)).where(_of_organization, among(_table.c.id))
+    for columns in (ENTITIES.columns, _BRIEFS.columns, [_table.c[name] for name in Outline._fields])
 )
 
 
@@ -70,7 +129,7 @@ class EntityReads(Store):
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return the existing, readable entities by id, without their long texts."""
         rows = self._packed(_briefs_by_ids, {"organization": organization_id, "ids": json_list(entity_ids)})
-        return {brief.id: brief for brief in sound(rows, to_brief)}
+        return {brief.id: brief for brief in sound(rows, _BRIEFS.read)}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         values = {"organization": organization_id, "ids": json_list([entity_id]), "at": to_micros(as_of)}
@@ -90,7 +149,7 @@ class EntityReads(Store):
         """Return visible records' revisions of that time replaced since, latest change first."""
         at = to_micros(as_of)
         statement = (
-            select(*entity_columns(_past))
+            select(*_REVISIONS.columns)
             .join(_table, beside(_table.c.id, _past.c.id))
             .where(
                 _table.c.visibility.in_(sorted(visibility)),
@@ -108,7 +167,7 @@ class EntityReads(Store):
     ) -> list[Entity]:
         """Return visible entities whose id has one of the prefixes, by prefix and id."""
         visible = (_table.c.organization_id == organization_id, _table.c.visibility.in_(sorted(visibility)))
-        statement = select(*entity_columns(_table)).where(*visible).order_by(_table.c.id)
+        statement = select(*ENTITIES.columns).where(*visible).order_by(_table.c.id)
         found: dict[str, Entity] = {}
         # One by one: with several ranges at once, SQLite scans every id.
         for first in prefixes:
@@ -135,8 +194,7 @@ class EntityWrites(Writes):
         return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
-        which = equal_to(_past, organization_id=self.organization_id, id=entity_id, revision=number)
-        return self._one(select(*entity_columns(_past)).where(*which), {}, to_entity)
+        return _REVISIONS.one(self._connection, organization_id=self.organization_id, id=entity_id, revision=number)
 
     def remains(self, entity_id: str) -> Entity | None:
         """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""
@@ -154,7 +212,8 @@ class EntityWrites(Writes):
         statement = (
             select(_changes.c.record_id)
             .where(
-                *equal_to(_changes, organization_id=self.organization_id, kind="entity"),
+                _changes.c.organization_id == self.organization_id,
+                _changes.c.kind == "entity",
                 _changes.c.sequence > after,
                 _changes.c.operation.in_(("create", "update")),
                 _changes.c.entity_type.in_(sorted(types)),

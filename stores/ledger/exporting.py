@@ -8,8 +8,8 @@ from sqlalchemy import Column, ColumnElement, Select, Table, bindparam, exists, 
 
 from stores.ledger import schema
 from stores.ledger.columns import RecordTable, here, json_list, sound, visible
-from stores.ledger.relations import RELATIONS, to_relation
-from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.entities import ENTITIES, to_entity
+from stores.ledger.relations import RELATIONS
 from stores.ledger.schema import source_imports
 from stores.ledger.store import Cells, Store, Writes
 from stores.records import Entity, Relation
@@ -36,7 +36,7 @@ class ExportReads(Store):
 
     def entities(self, query: ExportQuery, part: str) -> tuple[list[Entity], str | None]:
         shown = (visible(_entities), PARTS[part], *_inside(query))
-        rows, last = self._page(_entities, select(*entity_columns(_entities)).where(*shown), query)
+        rows, last = self._page(_entities, select(*ENTITIES.columns).where(*shown), query)
         return sound(rows, to_entity), last
 
     def relations(self, query: ExportQuery) -> tuple[list[Relation], str | None]:
@@ -44,7 +44,7 @@ class ExportReads(Store):
         ends = (_end(query, end) for end in (_relations.c.source_id, _relations.c.target_id))
         shown = select(*RELATIONS.columns).where(visible(_relations), *ends)
         rows, last = self._page(_relations, shown, query)
-        return sound(rows, to_relation), last
+        return sound(rows, RELATIONS.read), last
 
     def _page(self, table: Table, shown: Select[Any], query: ExportQuery) -> tuple[Sequence[Cells], str | None]:
         page = shown.where(here(table), table.c.id > bindparam("after")).order_by(table.c.id).limit(query.limit)

@@ -1,7 +1,7 @@
 """Facts: recorded, ended, followed; a contradicting fact ends the one before, and earlier ends are kept as history."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,44 +11,90 @@ from sqlalchemy import bindparam, func, insert, or_, select, update
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, field_names, fields_of, here, json_list, sound, visible
-from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
-from stores.ledger.relations import (
-    RELATIONS,
-    SINGLE_VALUED,
-    STATES,
-    End,
-    Ends,
-    MayEnd,
-    RelationDraft,
-    between,
-    ended_by,
-    has_its_readers,
-    holds,
-    is_lasting,
-    is_open,
-    is_present,
-    readable_end,
-    succeeded_at,
-    to_relation,
-)
-from stores.ledger.rows import Values
-from stores.ledger.store import Entry, Writes
-from stores.records import ChangeOperation, Entity, JsonObject, Relation
+from stores.ledger.encoding import Values, dump_json, from_micros, optional_micros, to_micros
+from stores.ledger.entities import EntityWrites, Outline
+from stores.ledger.relations import RELATIONS, RelationDraft, between, is_lasting, is_open, is_present, readable_end
+from stores.ledger.store import Entry, Writes, Writing
+from stores.records import ORGANIZATION, ChangeOperation, Entity, JsonObject, Relation
 
-_table = schema.relations
-_ends = schema.relation_ends
+SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
+"""One at a time per type of target: a new one ends the one before."""
+
+
+Ends = Mapping[str, Entity | Outline]
+MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
+"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's."""
+
+
+def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
+    """Return whether all readers of one fact may read the other, judging by keys."""
+    return ender <= ended | {ORGANIZATION}
+
+
+def holds(relation: Relation, now: datetime) -> bool:
+    """Return whether a fact has not ended; it may not have begun."""
+    return relation.expired_at is None and (relation.invalid_at is None or relation.invalid_at > now)
+
+
+def ended_by(
+    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
+) -> list[Relation]:
+    """Return the rivals (same source and name) that a single-valued fact ends.
+
+    A lasting fact ends those that hold. One that is over ends those that ended at `next_at` (of `succeeded_at`), as it
+    does, only because it was unknown.
+    """
+
+    def is_wrong(old: Relation) -> bool:
+        if holds(fresh, now):
+            return holds(old, now) and _overlap(fresh, old)
+        return (
+            next_at is not None and fresh.invalid_at == old.invalid_at == next_at and old.target_id != fresh.target_id
+        )
+
+    return [old for old in rivals if is_wrong(old) and _follows(fresh, old, ends, may_end)]
+
+
+def succeeded_at(
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
+) -> datetime | None:
+    """Return when the fact after a late one begins.
+
+    The lasting fact counts, and those before it that each ended where the next one began.
+    """
+    found: set[datetime] = set()
+    for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
+        if each.valid_at <= fresh.valid_at:
+            break
+        leads_on = holds(each, now) or each.invalid_at in found
+        was_true = each.invalid_at is None or each.invalid_at > each.valid_at
+        if leads_on and was_true and _follows(each, fresh, ends, may_end):
+            found.add(each.valid_at)
+    return min(found, default=None)
+
+
+def _overlap(one: Relation, other: Relation) -> bool:
+    return (other.invalid_at is None or other.invalid_at > one.valid_at) and (
+        one.invalid_at is None or one.invalid_at > other.valid_at
+    )
+
+
+def _follows(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
+    target, earlier = ends[ender.target_id], ends[ended.target_id]
+    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, earlier.visibility})
+    return target.entity_type == earlier.entity_type and may_end(
+        frozenset({ender.visibility, target.visibility}), of_ended
+    )
+
+
+_table, _ends, _entities = schema.relations, schema.relation_ends, schema.entities
 _of_organization = here(_table)
-_by_ids = select(*RELATIONS.columns).where(_of_organization, among(_table.c.id))
-_entities = schema.entities
 _ever_from = select(*RELATIONS.columns).where(
     _of_organization, among(_table.c.source_id, "sources"), among(_table.c.name, "names")
 )
-_types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
-    here(_entities), among(_entities.c.id)
-)
-_end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
 _last_change = select(func.max(_ends.c.known_to)).where(here(_ends), _ends.c.relation_id == bindparam("relation"))
-_remember = insert(_ends)
+STATES = '{"from":'
+"""Provenance prefix of a stated relation, whose visibility follows from its ends."""
 ENDED, WITHDRAWN = "ended", "withdrawn"
 """Provenance keys: who ended or withdrew a fact, and why."""
 
@@ -98,8 +144,12 @@ class Recorded(NamedTuple):
 
 
 class RelationWrites(Writes):
+    def __init__(self, writing: Writing, records: EntityWrites) -> None:
+        super().__init__(writing)
+        self._records = records
+
     def relation(self, relation_id: str) -> Relation | None:
-        return self._one(_by_ids, self._here | {"ids": json_list([relation_id])}, to_relation)
+        return RELATIONS.one(self._connection, organization_id=self.organization_id, id=relation_id)
 
     def end_relation(
         self,
@@ -155,20 +205,16 @@ class RelationWrites(Writes):
         if relation.name not in SINGLE_VALUED:
             return None
         values = self._here | {"sources": json_list([relation.source_id]), "names": json_list([relation.name])}
-        rivals = [to_relation(row) for row in self._run(_ever_from, values)]
+        rivals = [RELATIONS.read(row) for row in self._run(_ever_from, values)]
         there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
         return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, may_end)
 
-    def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, End]:
+    def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, Entity | Outline]:
         wanted = list(dict.fromkeys(entity_ids))
-        found = {
-            row.id: End(row.entity_type, row.visibility)
-            for row in self._run(_types, self._here | {"ids": json_list(wanted)})
-        }
-        for entity_id in wanted:
-            if entity_id not in found:
-                raise NotFound(f"Entity {entity_id} does not exist.")
-        return found
+        found = self._records.outlines(wanted)
+        if missing := [each for each in wanted if each not in found]:
+            raise NotFound(f"Entity {missing[0]} does not exist.")
+        return {**found}
 
     def _there(self, relation_id: str) -> Relation:
         relation = self.relation(relation_id)
@@ -185,8 +231,7 @@ class RelationWrites(Writes):
     def _set_end(
         self, relation: Relation, invalid_at: datetime | None, *, is_closed: bool = False, why: JsonObject | None = None
     ) -> Relation:
-        identity = self._here | {"relation": relation.id}
-        before = self._run(_last_change, identity).scalar()
+        before = self._run(_last_change, self._here | {"relation": relation.id}).scalar()
         known_from = max(relation.created_at, relation.expired_at or relation.created_at, from_micros(before or 0))
         known_to = max(self.now, known_from)
         had_none = relation.invalid_at is None and relation.expired_at is None
@@ -198,9 +243,9 @@ class RelationWrites(Writes):
         values: Values = {"invalid_at": optional_micros(invalid_at), "expired_at": optional_micros(expired_at)}
         if said != relation.provenance:
             values["provenance"] = dump_json(said)
-        self._run(_end.values(values), identity)
+        RELATIONS.change(self._connection, values, organization_id=self.organization_id, id=relation.id)
         self._record(_entry(relation, "update", 2, {}))
-        return to_relation(self._run(_by_ids, self._here | {"ids": json_list([relation.id])}).one())
+        return self._there(relation.id)
 
     def _remember_end(self, relation: Relation, known_from: datetime, known_to: datetime) -> None:
         said = relation.provenance
@@ -213,7 +258,7 @@ class RelationWrites(Writes):
             "known_expired_at": optional_micros(relation.expired_at),
             "why": dump_json({key: said[key] for key in (ENDED, WITHDRAWN) if key in said}),
         }
-        self._run(_remember, row)
+        self._run(insert(_ends), row)
 
     def add_relation(self, draft: RelationDraft) -> Relation:
         """Store a fact, or return the same one (name, ends, visibility, dates)."""
@@ -223,7 +268,7 @@ class RelationWrites(Writes):
         self,
         drafts: Sequence[RelationDraft],
         *,
-        ends: Mapping[str, End] | None = None,
+        ends: Ends | None = None,
         may_end: MayEnd = has_its_readers,
         fields: JsonObject | None = None,
     ) -> list[Recorded]:
@@ -248,7 +293,7 @@ class RelationWrites(Writes):
             wrong: list[Relation] = []
             if rivals and draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
-                relation, wrong = self._among(rivals, relation, there, may_end, is_dated=draft.valid_at is not None)
+                relation, wrong = self._succession(relation, rivals, there, may_end, dated=draft.valid_at is not None)
             same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
@@ -264,10 +309,10 @@ class RelationWrites(Writes):
         self._unlinked.difference_update(draft.source_id for draft in drafts)
         return recorded
 
-    def _among(
-        self, rivals: Collection[Relation], relation: Relation, ends: Ends, may_end: MayEnd, *, is_dated: bool
+    def _succession(
+        self, relation: Relation, rivals: Collection[Relation], ends: Ends, may_end: MayEnd, *, dated: bool
     ) -> tuple[Relation, list[Relation]]:
-        if not is_dated:
+        if not dated:
             return relation, ended_by(relation, None, rivals, ends, self.now, may_end)
         next_at = succeeded_at(relation, rivals, ends, self.now, may_end)
         if next_at is not None and (relation.invalid_at is None or relation.invalid_at > next_at):
@@ -294,12 +339,12 @@ class RelationWrites(Writes):
 
     def relations_of(self, entity_id: str) -> list[Relation]:
         values = self._here | {"entity": entity_id, "at": to_micros(self.now)}
-        return sound(self._run(_about, values), to_relation)
+        return sound(self._run(_about, values), RELATIONS.read)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return outgoing relations with these names that hold now or later."""
         values = self._here | {"sources": json_list([source_id]), "names": json_list(names)}
-        found = sound(self._run(_unended, values), to_relation)
+        found = sound(self._run(_unended, values), RELATIONS.read)
         return [relation for relation in found if holds(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
@@ -313,13 +358,11 @@ class RelationWrites(Writes):
         old = [draft for draft in drafts if draft.source_id not in self._unlinked]
         single = [draft for draft in old if draft.name in SINGLE_VALUED]
         several = [draft for draft in old if draft.name not in SINGLE_VALUED]
-        for some in (single, several):
-            statement = (
-                _unended_to if some is several else _ever_from if any(draft.valid_at for draft in some) else _unended
-            )
+        of_single = _ever_from if any(draft.valid_at for draft in single) else _unended
+        for some, statement in ((single, of_single), (several, _unended_to)):
             named = {"names": "name", "sources": "source_id", "targets": "target_id"}
             values = {each: json_list(getattr(draft, name) for draft in some) for each, name in named.items()}
-            for relation in sound(self._run(statement, self._here | values) if some else (), to_relation):
+            for relation in sound(self._run(statement, self._here | values) if some else (), RELATIONS.read):
                 known[_place(relation)].append(relation)
         return known
 
@@ -329,15 +372,9 @@ class RelationWrites(Writes):
         self._insert_all(_table, rows, "relation")
 
     def _relation_of(self, draft: RelationDraft) -> Relation:
-        said = fields_of(draft, _DRAFTED)
-        said["valid_at"] = draft.valid_at or self.now
-        return Relation(
-            **said,
-            organization_id=self.organization_id,
-            principal_id=self.actor_id,
-            created_at=self.now,
-            expired_at=None,
-        )
+        said = fields_of(draft, _DRAFTED) | {"valid_at": draft.valid_at or self.now}
+        known: Values = {"organization_id": self.organization_id, "principal_id": self.actor_id, "created_at": self.now}
+        return Relation(**said, **known, expired_at=None)
 
 
 def _place(fact: RelationDraft | Relation) -> Place:

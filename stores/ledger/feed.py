@@ -16,8 +16,8 @@ from stores.ledger import schema
 from stores.ledger.columns import DAMAGE, here, sound
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.relations import RELATIONS, to_relation
-from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.entities import ENTITIES, to_entity
+from stores.ledger.relations import RELATIONS
 from stores.ledger.store import AsJson, Cells, Store
 from stores.records import Change, Entity, Position, Relation
 
@@ -25,9 +25,9 @@ PAGE = 500
 
 _changes = schema.changes
 _of_organization = here(_changes)
-_organization = schema.organizations.c.id == bindparam("organization")
-_head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(
-    _organization, schema.organizations.c.deleted_at.is_(None)
+_organizations = schema.organizations
+_head = select(_organizations.c.seq, _organizations.c.batch).where(
+    _organizations.c.id == bindparam("organization"), _organizations.c.deleted_at.is_(None)
 )
 _oldest = select(func.min(_changes.c.sequence)).where(_of_organization)
 _batch = select(_changes.c.batch).where(_of_organization, _changes.c.sequence == bindparam("sequence"))
@@ -52,7 +52,7 @@ def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
     return select(*columns).where(here(table), table.c.id > bindparam("after")).order_by(table.c.id).limit(PAGE)
 
 
-_entity_page = _page_of(schema.entities, entity_columns(schema.entities))
+_entity_page = _page_of(schema.entities, ENTITIES.columns)
 _relation_page = _page_of(schema.relations, RELATIONS.columns)
 
 
@@ -68,7 +68,7 @@ class Snapshot:
         return (sound(page, to_entity) for page in self.pages(_entity_page))
 
     def relations(self) -> Iterator[list[Relation]]:
-        return (sound(page, to_relation) for page in self.pages(_relation_page))
+        return (sound(page, RELATIONS.read) for page in self.pages(_relation_page))
 
     def pages(self, statement: Select[Any]) -> Iterator[Sequence[Cells]]:
         after = ""
@@ -135,7 +135,7 @@ class FeedReads(Store):
         """Read every record; return a sentence for each unreadable one."""
         found = []
         with self.snapshot(organization_id) as snapshot:
-            for kind, page, make in (("entity", _entity_page, to_entity), ("relation", _relation_page, to_relation)):
+            for kind, page, make in (("entity", _entity_page, to_entity), ("relation", _relation_page, RELATIONS.read)):
                 for row in chain.from_iterable(snapshot.pages(page)):
                     try:
                         make(row)

@@ -11,14 +11,13 @@ from datetime import timedelta
 from uuid import uuid4
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from stores.errors import Conflict
 from stores.ledger import schema
 from stores.ledger.columns import Rows, here
-from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
+from stores.ledger.encoding import Values, check_text, dump_json, load_value, to_micros
 from stores.ledger.engine import insert_or_skip
-from stores.ledger.rows import Values
 from stores.ledger.store import Store, Writing
 from stores.records import UNAVAILABLE, WITHHELD
 
@@ -89,8 +88,8 @@ class Idempotency(Store):
             "expires_at": to_micros(now + KEPT),
         }
         with self._database.write() as connection:
-            mine = _KEYS.where(organization_id=claim.organization_id, slot=claim.slot)
-            connection.execute(delete(_keys).where(*mine, _keys.c.expires_at <= to_micros(now)))
+            mine = {"organization_id": claim.organization_id, "slot": claim.slot}
+            _KEYS.remove(connection, _keys.c.expires_at <= to_micros(now), **mine)
             if connection.execute(insert_or_skip(connection.dialect.name, _keys), row).rowcount != 1:
                 return self._answer(connection, request, claim.slot)
         return claim

@@ -6,7 +6,6 @@ from datetime import datetime
 from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import account_tables as tables
-from stores.ledger import schema
 from stores.ledger.account_tables import ORGANIZATIONS, SESSIONS, USERS
 from stores.ledger.columns import beside, here
 from stores.ledger.encoding import load_strings, optional_instant, to_micros
@@ -15,7 +14,7 @@ from stores.records import PROJECT_ROLES, Access, Identity, Organization, Projec
 from stores.spaces import LETTING_IN, NO_SPACES, SpaceAccess, SpaceGrant, SpacePlace, may_read_by, may_write_by
 
 _users, _organizations, _memberships = tables.users, tables.organizations, tables.memberships
-_sessions, _projects = tables.sessions, schema.project_access
+_sessions, _projects = tables.sessions, tables.project_access
 _project_members, _team_members, _team_projects = tables.project_members, tables.team_members, tables.team_projects
 _spaces, _space_members = tables.memory_spaces, tables.memory_space_members
 

@@ -11,9 +11,8 @@ from stores.errors import Conflict
 from stores.jobs import Job, JobDraft, JobNotice, JobState
 from stores.ledger import schema
 from stores.ledger.columns import RecordTable, check_cells
-from stores.ledger.encoding import dump_json, optional_instant, to_micros
+from stores.ledger.encoding import Values, dump_json, optional_instant, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.rows import Values
 from stores.ledger.store import Store, Writes, Writing
 from stores.records import JsonObject
 

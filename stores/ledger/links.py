@@ -10,18 +10,8 @@ import sqlalchemy as sql
 
 from stores.ledger import schema
 from stores.ledger.columns import among, beside, here, json_list, listed, sound, visible
-from stores.ledger.encoding import optional_instant, to_micros
-from stores.ledger.relations import (
-    RELATIONS,
-    SUPERSEDES,
-    believed,
-    has_begun,
-    is_open,
-    is_present,
-    readable_end,
-    to_relation,
-)
-from stores.ledger.rows import Values
+from stores.ledger.encoding import Values, optional_instant, to_micros
+from stores.ledger.relations import RELATIONS, SUPERSEDES, believed, has_begun, is_open, is_present, readable_end
 from stores.ledger.store import AsJson, Store
 from stores.records import Relation
 
@@ -187,7 +177,7 @@ class LinkReads(Store):
             "at": to_micros(self._clock()),
         }
         place = {"limit": query.offset + query.limit, "size": query.limit, "offset": query.offset}
-        shown = sound(self._all(page, values | place), to_relation)
+        shown = sound(self._all(page, values | place), RELATIONS.read)
         counted = self._first(size, values | {"limit": COUNTED})
         names = self.entity_names(organization_id, (end for each in shown for end in (each.source_id, each.target_id)))
         named = [
@@ -224,7 +214,7 @@ class LinkReads(Store):
 
 
 def _recalled(row: Sequence[Any]) -> Recalled:
-    then, *today = to_relation(row), *map(optional_instant, row[-2:])
+    then, *today = RELATIONS.read(row), *map(optional_instant, row[-2:])
     if today == [then.expired_at, then.invalid_at]:
         return Recalled(then, then)
     return Recalled(then, replace(then, expired_at=today[0], invalid_at=today[1]))

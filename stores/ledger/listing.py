@@ -17,11 +17,10 @@ from stores.ledger import schema
 from stores.ledger.columns import DAMAGE, KeyText, among, here, json_list, visible
 from stores.ledger.encoding import check_text, from_micros, key_of, load_object, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.entities import EntityReads
+from stores.ledger.entities import Brief, EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.relations import held_then, is_present, readable_end
 from stores.ledger.row_cache import Facets, RecordStatus, RowCache
-from stores.ledger.rows import Brief
 from stores.ledger.store import AsJson
 from stores.records import Entity
 
@@ -170,7 +169,10 @@ class Listing(EntityReads):
         matching = and_(*_conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
-                return _page_first(connection, query, matching)
+                # Counting takes as long as searching.
+                page = _page(connection, query, matching)
+                is_whole = query.offset == 0 and len(page) < query.limit
+                return page, len(page) if is_whole else _count(connection, matching)
             total = _count(connection, matching)
             if query.offset >= total:
                 return [], total
@@ -283,13 +285,6 @@ def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bo
     ordered = order if query.sort_order == "asc" else [column.desc() for column in order]
     page = select(_table.c.id).where(matching).order_by(*ordered)
     return list(connection.execute(page.limit(query.limit).offset(query.offset)).scalars())
-
-
-def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
-    found = _page(connection, query, matching)
-    if query.offset == 0 and len(found) < query.limit:
-        return found, len(found)
-    return found, _count(connection, matching)
 
 
 def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:

@@ -8,9 +8,9 @@ from typing import Unpack
 from sqlalchemy import ColumnElement, Connection, bindparam, select
 
 from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger.account_tables import MEMBERSHIPS, USERS, api_keys, invitations, memberships, users, with_people
+from stores.ledger.account_tables import INVITATIONS, MEMBERSHIPS, PROJECTS, UNANSWERED, USERS, api_keys, with_people
 from stores.ledger.audit import AuditDraft, append_audit, detailed
-from stores.ledger.columns import RecordTable, here
+from stores.ledger.columns import here
 from stores.ledger.encoding import address_key, from_micros, to_micros
 from stores.ledger.organizations import (
     Act,
@@ -18,23 +18,21 @@ from stores.ledger.organizations import (
     insert_membership,
     lock_organization,
     revoke_invitations_to,
-    revoke_open,
     revoke_unvouched,
     role_in,
     vouched,
 )
-from stores.ledger.schema import PROJECTS
 from stores.ledger.sessions import end_sign_ins, revoke_owned
 from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import TAKEN, Cells, clashing
 from stores.records import Invitation, Member, Organization, Role
 
-_members = with_people(memberships, memberships.c.role)
+_members = with_people(MEMBERSHIPS, MEMBERSHIPS.c.role)
 
 
 class Members(OrganizationStore):
     def members(self, organization_id: str) -> list[Member]:
-        statement = _members.where(memberships.c.organization_id == organization_id)
+        statement = _members.where(MEMBERSHIPS.c.organization_id == organization_id)
         return [to_member(row) for row in self._all(statement)]
 
     def member(self, organization_id: str, user_id: str) -> Member | None:
@@ -117,15 +115,15 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
 def is_last(connection: Connection, organization_id: str, **role: Role) -> bool:
     """Tell whether a locked organization has one member, or one with the role, at most."""
     these = MEMBERSHIPS.where(organization_id=organization_id, **role)
-    return len(connection.execute(select(memberships.c.user_id).where(*these).limit(2)).all()) < 2
+    return len(connection.execute(select(MEMBERSHIPS.c.user_id).where(*these).limit(2)).all()) < 2
 
 
 def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
     """Tell whether a locked organization is the user's personal one."""
     oldest = (
-        select(memberships.c.user_id)
-        .where(memberships.c.organization_id == organization.id)
-        .order_by(memberships.c.created_at, memberships.c.user_id)
+        select(MEMBERSHIPS.c.user_id)
+        .where(MEMBERSHIPS.c.organization_id == organization.id)
+        .order_by(MEMBERSHIPS.c.created_at, MEMBERSHIPS.c.user_id)
         .limit(1)
     )
     return organization.is_personal and connection.execute(oldest).scalar() == user_id
@@ -154,11 +152,10 @@ def to_member(row: Cells) -> Member:
     return Member(USERS.read(row), row[-2], from_micros(row[-1]))
 
 
-_invitations = RecordTable(invitations, Invitation, "-created_at", "id")
 _member_of_email = (
-    select(users.c.id)
-    .join(memberships, memberships.c.user_id == users.c.id)
-    .where(users.c.email_key == bindparam("email"), here(memberships))
+    select(USERS.c.id)
+    .join(MEMBERSHIPS.table, MEMBERSHIPS.c.user_id == USERS.c.id)
+    .where(USERS.c.email_key == bindparam("email"), here(MEMBERSHIPS))
 )
 
 
@@ -170,22 +167,22 @@ class Invitations(OrganizationStore):
             wanted = {"email": email_key, "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
-            earlier = _invitations.where(organization_id=invitation.organization_id, email_key=email_key)
-            revoke_open(connection, to_micros(self._clock()), *earlier)
+            earlier = {"organization_id": invitation.organization_id, "email_key": email_key} | UNANSWERED
+            INVITATIONS.change(connection, {"revoked_at": to_micros(self._clock())}, **earlier)
             with clashing("An invitation of that id or token exists already."):
-                _invitations.insert(connection, invitation, token_hash=token_hash, email_key=email_key)
+                INVITATIONS.insert(connection, invitation, token_hash=token_hash, email_key=email_key)
 
     def pending(self, organization_id: str) -> list[Invitation]:
-        return self._list(_invitations, *_pending(self._clock()), organization_id=organization_id)
+        return self._list(INVITATIONS, *_pending(self._clock()), organization_id=organization_id)
 
     def by_token(self, token_hash: str) -> Invitation | None:
-        return self._find(_invitations, *_pending(self._clock()), token_hash=token_hash)
+        return self._find(INVITATIONS, *_pending(self._clock()), token_hash=token_hash)
 
     def revoke(self, organization_id: str, invitation_id: str, **act: Unpack[Act]) -> None:
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
-            found = _invitations.one(connection, *_pending(now), organization_id=organization_id, id=invitation_id)
+            found = INVITATIONS.one(connection, *_pending(now), organization_id=organization_id, id=invitation_id)
             if found is None:
                 raise NotFound(
                     "There is no such pending invitation.",
@@ -193,7 +190,7 @@ class Invitations(OrganizationStore):
                 )
             if (permit := act.get("permit")) is not None:
                 permit.ask(connection, organization_id, now, found.role)
-            _invitations.change(connection, {"revoked_at": to_micros(now)}, id=invitation_id)
+            INVITATIONS.change(connection, {"revoked_at": to_micros(now)}, id=invitation_id)
             append_audit(connection, now, act.get("audit"))
 
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
@@ -218,16 +215,15 @@ class Invitations(OrganizationStore):
 
 
 def _pending(now: datetime) -> list[ColumnElement[bool]]:
-    open_ = _invitations.where(accepted_at=None, revoked_at=None)
-    return [*open_, invitations.c.expires_at > to_micros(now), vouched]
+    return [*INVITATIONS.where(**UNANSWERED), INVITATIONS.c.expires_at > to_micros(now), vouched]
 
 
 def _spend(connection: Connection, now: datetime, token_hash: str) -> Invitation:
-    found = _invitations.one(connection, *_pending(now), token_hash=token_hash)
+    found = INVITATIONS.one(connection, *_pending(now), token_hash=token_hash)
     if found is not None:
         # Lock the organization before the invitation, as deletions do.
         lock_organization(connection, found.organization_id)
-        if _invitations.change(connection, {"accepted_at": to_micros(now)}, *_pending(now), id=found.id):
+        if INVITATIONS.change(connection, {"accepted_at": to_micros(now)}, *_pending(now), id=found.id):
             return found
     raise InvalidRequest(
         "The invitation is not valid, was used or revoked, or has expired.", remediation="Ask for a new invitation."

@@ -10,9 +10,8 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, liter
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.columns import DAMAGE, RecordTable, Rows, among, beside, damaged, here, json_list, reader, sound
-from stores.ledger.encoding import check_keys, check_text, fold, key_of, to_micros
-from stores.ledger.entities import EntityWrites
-from stores.ledger.rows import ENTITY_COLUMNS, SOURCE, Values, entity_columns, to_entity
+from stores.ledger.encoding import Values, check_keys, check_text, fold, key_of, to_micros
+from stores.ledger.entities import ENTITIES, SOURCE, EntityWrites, to_entity
 from stores.ledger.store import AsJson, Entry, Store, Writes, Writing, insert_rows
 from stores.records import RAW_MEMORY, Capture, ChangeOperation, Entity, EntityDraft, JsonObject, RawMemory, ReviewState
 
@@ -24,9 +23,9 @@ _made = schema.entities.alias("made")
 _labels = schema.entity_labels
 _captures = RecordTable(_table, Capture)
 _read_capture = reader(Capture)
-_WIDTH = len(ENTITY_COLUMNS)
+_WIDTH = len(ENTITIES.columns)
 _of_organization = here(_table)
-_joined = select(*entity_columns(_entities), *_captures.columns).join(_table, beside(_table.c.id, _entities.c.id))
+_joined = select(*ENTITIES.columns, *_captures.columns).join(_table, beside(_table.c.id, _entities.c.id))
 _by_ids = _joined.where(_of_organization, among(_table.c.id))
 _alike = _joined.where(
     _of_organization,
@@ -50,7 +49,7 @@ _waiting = (
 _from_source = _joined.where(_of_organization, _table.c.source_id == bindparam("source")).order_by(
     _table.c.captured_at, _table.c.id
 )
-_made_of = select(*entity_columns(_entities)).where(
+_made_of = select(*ENTITIES.columns).where(
     here(_entities),
     _entities.c.id.in_(
         select(_labels.c.entity_id).where(here(_labels), _labels.c.kind == SOURCE, among(_labels.c.label))

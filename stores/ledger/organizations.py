@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, exists, or_, select, tuple_, update
+from sqlalchemy import Connection, Table, and_, delete, exists, or_, select, tuple_
 
 from stores.clock import Clock
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import account_tables as tables
 from stores.ledger import schema
-from stores.ledger.account_tables import MEMBERSHIPS, NO_FEED, ORGANIZATIONS, check_slug
+from stores.ledger.account_tables import INVITATIONS, MEMBERSHIPS, NO_FEED, ORGANIZATIONS, UNANSWERED, check_slug
 from stores.ledger.audit import AuditDraft, AuditedStore
-from stores.ledger.encoding import check_text, to_micros
+from stores.ledger.encoding import Values, check_text, to_micros
 from stores.ledger.engine import Database
-from stores.ledger.rows import Values
 from stores.ledger.store import clashing
 from stores.records import GIVEN_BY, Organization, Role
 
@@ -43,36 +42,30 @@ def role_in(connection: Connection, organization_id: str, user_id: str) -> Role 
     return role
 
 
-_invitations = tables.invitations
 _giver = tables.memberships.alias("giver")
 
 vouched = exists(
     select(_giver.c.role)
     .where(
-        _giver.c.organization_id == _invitations.c.organization_id,
-        _giver.c.user_id == _invitations.c.invited_by,
-        or_(*(and_(_giver.c.role == giver, _invitations.c.role.in_(given)) for giver, given in GIVEN_BY.items())),
+        _giver.c.organization_id == INVITATIONS.c.organization_id,
+        _giver.c.user_id == INVITATIONS.c.invited_by,
+        or_(*(and_(_giver.c.role == giver, INVITATIONS.c.role.in_(given)) for giver, given in GIVEN_BY.items())),
     )
-    .correlate(_invitations)
+    .correlate(INVITATIONS.table)
 )
 """SQL condition: the inviter may still give the role."""
-
-
-def revoke_open(connection: Connection, now: int, *which: ColumnElement[bool]) -> None:
-    """Revoke those of these invitations that are neither accepted nor revoked."""
-    unanswered = (_invitations.c.accepted_at.is_(None), _invitations.c.revoked_at.is_(None))
-    connection.execute(update(_invitations).where(*which, *unanswered).values(revoked_at=now))
 
 
 def revoke_invitations_to(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
     """Revoke invitations to a user who joins or leaves a locked organization."""
     address = select(tables.users.c.email_key).where(tables.users.c.id == user_id).scalar_subquery()
-    revoke_open(connection, now, _invitations.c.organization_id == organization_id, _invitations.c.email_key == address)
+    wanted = {"organization_id": organization_id, "email_key": address} | UNANSWERED
+    INVITATIONS.change(connection, {"revoked_at": now}, **wanted)
 
 
 def revoke_unvouched(connection: Connection, now: int, user_id: str) -> None:
     """Revoke a user's invitations to roles that the user may not give any more."""
-    revoke_open(connection, now, _invitations.c.invited_by == user_id, ~vouched)
+    INVITATIONS.change(connection, {"revoked_at": now}, ~vouched, invited_by=user_id, **UNANSWERED)
 
 
 _organizations = schema.organizations

@@ -8,29 +8,19 @@ from typing import Unpack
 import sqlalchemy as sql
 
 from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger.account_tables import (
-    USERS,
-    check_slug,
-    memberships,
-    project_members,
-    team_members,
-    team_projects,
-    teams,
-    with_people,
-)
+from stores.ledger import account_tables as tables
+from stores.ledger.account_tables import MEMBERSHIPS, PROJECTS, USERS, check_slug, with_people
 from stores.ledger.audit import append_audit, detailed
 from stores.ledger.columns import RecordTable, Rows, among, beside, here, json_list
-from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.encoding import Values, from_micros, to_micros
 from stores.ledger.identities import access_of, greater_role, identity_of
 from stores.ledger.members import to_member
 from stores.ledger.organizations import Act, OrganizationStore, Permit, require_member
-from stores.ledger.rows import Values
-from stores.ledger.schema import PROJECTS, project_access
 from stores.ledger.store import TAKEN, clashing
 from stores.records import Member, ProjectMember, ProjectRole, Role, Team
 
-_teams = RecordTable(teams, Team, "created_at", "id")
-_team_members, _team_projects = Rows(team_members), Rows(team_projects)
+_teams = RecordTable(tables.teams, Team, "created_at", "id")
+_team_members, _team_projects = Rows(tables.team_members), Rows(tables.team_projects)
 
 
 class Teams(OrganizationStore):
@@ -63,8 +53,8 @@ class Teams(OrganizationStore):
 
     def members(self, organization_id: str, team_id: str) -> list[Member]:
         of_team = _team_members.where(organization_id=organization_id, team_id=team_id)
-        joined = with_people(team_members, memberships.c.role).where(*of_team)
-        members = joined.join(memberships, beside(memberships.c.user_id, team_members.c.user_id))
+        joined = with_people(_team_members, MEMBERSHIPS.c.role).where(*of_team)
+        members = joined.join(MEMBERSHIPS.table, beside(MEMBERSHIPS.c.user_id, _team_members.c.user_id))
         return [to_member(row) for row in self._all(members)]
 
     def add_member(self, organization_id: str, team_id: str, user_id: str, **act: Unpack[Act]) -> None:
@@ -83,8 +73,8 @@ class Teams(OrganizationStore):
 
     def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
         of_team = _team_projects.where(organization_id=organization_id, team_id=team_id)
-        statement = sql.select(team_projects.c.project_id, team_projects.c.role).where(*of_team)
-        return {row[0]: row[1] for row in self._all(statement.order_by(team_projects.c.project_id))}
+        statement = sql.select(_team_projects.c.project_id, _team_projects.c.role).where(*of_team)
+        return {row[0]: row[1] for row in self._all(statement.order_by(_team_projects.c.project_id))}
 
     def put_project(
         self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, **act: Unpack[Act]
@@ -123,19 +113,18 @@ def _there(connection: sql.Connection, organization_id: str, team_id: str) -> Te
     return team
 
 
-_grants = Rows(project_members)
-_projects = project_access
+_grants = Rows(tables.project_members)
 _granted_to = sql.union_all(
-    sql.select(project_members.c.user_id, project_members.c.project_id, project_members.c.role).where(
-        here(project_members),
-        among(project_members.c.user_id, "users"),
-        among(project_members.c.project_id, "projects"),
+    sql.select(_grants.c.user_id, _grants.c.project_id, _grants.c.role).where(
+        here(_grants), among(_grants.c.user_id, "users"), among(_grants.c.project_id, "projects")
     ),
-    sql.select(team_members.c.user_id, team_projects.c.project_id, team_projects.c.role)
-    .join(team_projects, beside(team_projects.c.team_id, team_members.c.team_id))
-    .where(here(team_members), among(team_members.c.user_id, "users"), among(team_projects.c.project_id, "projects")),
-    sql.select(_projects.c.creator_id, _projects.c.project_id, sql.literal("project_owner")).where(
-        here(_projects), among(_projects.c.creator_id, "users"), among(_projects.c.project_id, "projects")
+    sql.select(_team_members.c.user_id, _team_projects.c.project_id, _team_projects.c.role)
+    .join(_team_projects.table, beside(_team_projects.c.team_id, _team_members.c.team_id))
+    .where(
+        here(_team_members), among(_team_members.c.user_id, "users"), among(_team_projects.c.project_id, "projects")
+    ),
+    sql.select(PROJECTS.c.creator_id, PROJECTS.c.project_id, sql.literal("project_owner")).where(
+        here(PROJECTS), among(PROJECTS.c.creator_id, "users"), among(PROJECTS.c.project_id, "projects")
     ),
 )
 
@@ -153,11 +142,11 @@ class ProjectMembers(OrganizationStore):
         """Return a project's creator, if still a member, then the granted members."""
         place = {"organization_id": organization_id, "project_id": project_id}
         owns = (
-            with_people(memberships, memberships.c.role)
-            .join(_projects, beside(_projects.c.creator_id, memberships.c.user_id))
+            with_people(MEMBERSHIPS, MEMBERSHIPS.c.role)
+            .join(PROJECTS.table, beside(PROJECTS.c.creator_id, MEMBERSHIPS.c.user_id))
             .where(*PROJECTS.where(**place))
         )
-        granted = with_people(project_members, project_members.c.role).where(*_grants.where(**place))
+        granted = with_people(_grants, _grants.c.role).where(*_grants.where(**place))
         with self._database.read() as connection:
             _require_project(connection, organization_id, project_id)
             owner = connection.execute(owns).first()

@@ -1,7 +1,7 @@
-"""Relations: facts with transaction and valid time, never overwritten; their earlier ends; which fact ends which."""
+"""Relations: facts with transaction and valid time, never overwritten; their earlier ends."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -37,84 +37,7 @@ def believed(known: sql.BindParameter[int]) -> sql.ColumnElement[bool]:
     return sql.and_(*of_relation, _ends.c.known_from <= known, _ends.c.known_to > known)
 
 
-SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
-"""One at a time per type of target: a new one ends the one before."""
-
-
-class End(NamedTuple):
-    entity_type: str
-    visibility: str
-
-
-Ends = Mapping[str, End]
-MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
-"""Tell whether a fact with the first keys may end one with the second: its readers must include all of the other's."""
-
-
-def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
-    """Return whether all readers of one fact may read the other, judging by keys."""
-    return ender <= ended | {ORGANIZATION}
-
-
-def holds(relation: Relation, now: datetime) -> bool:
-    """Return whether a fact has not ended; it may not have begun."""
-    return relation.expired_at is None and (relation.invalid_at is None or relation.invalid_at > now)
-
-
-def ended_by(
-    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
-) -> list[Relation]:
-    """Return the rivals (same source and name) that a single-valued fact ends.
-
-    A lasting fact ends those that hold. One that is over ends those that ended at `next_at` (of `succeeded_at`), as it
-    does, only because it was unknown.
-    """
-
-    def is_wrong(old: Relation) -> bool:
-        if holds(fresh, now):
-            return holds(old, now) and _overlap(fresh, old)
-        return (
-            next_at is not None and fresh.invalid_at == old.invalid_at == next_at and old.target_id != fresh.target_id
-        )
-
-    return [old for old in rivals if is_wrong(old) and _follows(fresh, old, ends, may_end)]
-
-
-def succeeded_at(
-    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
-) -> datetime | None:
-    """Return when the fact after a late one begins.
-
-    The lasting fact counts, and those before it that each ended where the next one began.
-    """
-    found: set[datetime] = set()
-    for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
-        if each.valid_at <= fresh.valid_at:
-            break
-        leads_on = holds(each, now) or each.invalid_at in found
-        was_true = each.invalid_at is None or each.invalid_at > each.valid_at
-        if leads_on and was_true and _follows(each, fresh, ends, may_end):
-            found.add(each.valid_at)
-    return min(found, default=None)
-
-
-def _overlap(one: Relation, other: Relation) -> bool:
-    return (other.invalid_at is None or other.invalid_at > one.valid_at) and (
-        one.invalid_at is None or one.invalid_at > other.valid_at
-    )
-
-
-def _follows(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
-    target, earlier = ends[ender.target_id], ends[ended.target_id]
-    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, earlier.visibility})
-    return target.entity_type == earlier.entity_type and may_end(
-        frozenset({ender.visibility, target.visibility}), of_ended
-    )
-
-
 SUPERSEDES = "SUPERSEDES"
-STATES = '{"from":'
-"""Provenance prefix of a stated relation, whose visibility follows from its ends."""
 
 
 def between(source: str, target: str) -> str:
@@ -139,7 +62,6 @@ class RelationDraft:
 
 
 RELATIONS = RecordTable(schema.relations, Relation)
-to_relation = RELATIONS.read
 
 _at = sql.bindparam("at", type_=sql.BigInteger)
 is_open = _table.c.expired_at.is_(None)
@@ -192,7 +114,7 @@ _linked = sql.select(_origin).where(
 class RelationReads(Store):
     def by_ids(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         rows = self._packed(_packed_by_ids, {"organization": organization_id, "ids": json_list(relation_ids)})
-        return {relation.id: relation for relation in sound(rows, to_relation)}
+        return {relation.id: relation for relation in sound(rows, RELATIONS.read)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return the entities with any relation, even an ended one."""

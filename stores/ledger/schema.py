@@ -5,21 +5,9 @@ from sqlalchemy import Column, ForeignKeyConstraint, Index, TextClause, text
 from stores.jobs import Job
 from stores.ledger.account_tables import organizations as organizations
 from stores.ledger.account_tables import users as users
-from stores.ledger.columns import (
-    KeyText,
-    RecordTable,
-    columns_for,
-    field_names,
-    key,
-    keys,
-    number,
-    of_organization,
-    of_user,
-    refers,
-    table,
-)
+from stores.ledger.columns import KeyText, columns_for, key, keys, number, of_organization, of_user, refers, table
 from stores.ledger.columns import metadata as metadata
-from stores.records import Capture, Change, Chunk, Document, Entity, ProjectAccess, Relation
+from stores.records import Capture, Change, Chunk, Document, Entity, Relation
 from stores.source_imports import SourceImport
 
 
@@ -78,8 +66,7 @@ entities = table(
     _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
 )
 
-_FIELDS = {*field_names(Entity)} - {"organization_id", "id", "revision"}
-_REVISED = [column for column in entities.c if column.name in _FIELDS]
+_FIELDS = {column.name for column in columns_for(Entity)} - {"organization_id", "id", "revision"}
 
 entity_revisions = table(
     "entity_revisions",
@@ -87,7 +74,7 @@ entity_revisions = table(
     number("revision", primary_key=True),
     number("valid_from"),
     number("valid_to"),
-    *(Column(each.name, each.type, nullable=each.nullable) for each in _REVISED),
+    *(Column(each.name, each.type, nullable=each.nullable) for each in entities.c if each.name in _FIELDS),
     _belongs_to_entity("id"),
 )
 """Replaced revisions. The current one is in `entities`."""
@@ -190,10 +177,6 @@ payload_texts = table(
     _belongs_to_entity("id"),
 )
 """Long texts of a raw memory that no index holds, by their place in its payload."""
-
-project_access = table("project_access", *keys("organization_id", "project_id"), of=ProjectAccess)
-"""Outlives the project entity, because its tasks do."""
-PROJECTS = RecordTable(project_access, ProjectAccess)
 
 changes = table("changes", *keys("organization_id"), number("sequence", primary_key=True), of=Change)
 

@@ -169,15 +169,15 @@ class Tickets(Store):
 
     def read(self, kind: str, token_hash: str) -> JsonObject | None:
         """Return the data of a valid ticket, without spending it."""
-        lasts = tables.tickets.c.expires_at > to_micros(self._clock())
-        row = self._first(select(tables.tickets.c.data).where(*_tickets.where(kind=kind, token_hash=token_hash), lasts))
+        lasts = _tickets.c.expires_at > to_micros(self._clock())
+        row = self._first(select(_tickets.c.data).where(*_tickets.where(kind=kind, token_hash=token_hash), lasts))
         return None if row is None else load_object(row[0])
 
     def take(self, kind: str, token_hash: str) -> JsonObject | None:
         """Spend a ticket and return its data, once."""
         spend = delete(tables.tickets).where(*_tickets.where(kind=kind, token_hash=token_hash))
         with self._database.write() as connection:
-            row = connection.execute(spend.returning(tables.tickets.c.data, tables.tickets.c.expires_at)).first()
+            row = connection.execute(spend.returning(_tickets.c.data, _tickets.c.expires_at)).first()
         expired = row is None or row.expires_at <= to_micros(self._clock())
         return None if row is None or expired else load_object(row.data)
 
@@ -217,7 +217,7 @@ class DeviceLogins(AuditedStore):
             return session
 
     def _poll(self, connection: Connection, device_hash: str) -> DeviceLogin | DeviceRefusal:
-        now, columns = to_micros(self._clock()), tables.device_logins.c
+        now, columns = to_micros(self._clock()), _devices.c
         asked = (columns.device_hash == device_hash, columns.expires_at > now)
         found = select(*_devices.columns, columns.state, columns.polled_at).where(*asked)
         row = connection.execute(found.with_for_update()).first()
@@ -235,4 +235,4 @@ class DeviceLogins(AuditedStore):
 
     def _waiting(self, user_code_hash: str) -> list[ColumnElement[bool]]:
         waiting = _devices.where(user_code_hash=user_code_hash, state="pending")
-        return [*waiting, tables.device_logins.c.expires_at > to_micros(self._clock())]
+        return [*waiting, _devices.c.expires_at > to_micros(self._clock())]

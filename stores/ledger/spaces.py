@@ -12,9 +12,8 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger.account_tables import memory_space_members, memory_spaces
 from stores.ledger.audit import append_audit
 from stores.ledger.columns import RecordTable
-from stores.ledger.encoding import check_keys
+from stores.ledger.encoding import Values, check_keys
 from stores.ledger.organizations import Act, OrganizationStore, require_member
-from stores.ledger.rows import Values
 from stores.spaces import LETTING_IN, MemberDraft, MemorySpace, SpaceMember
 
 NOT_ENABLED = "scope_not_enabled"

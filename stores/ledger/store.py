@@ -19,9 +19,8 @@ from stores.clock import Clock
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.columns import RecordTable, Rows
-from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
+from stores.ledger.encoding import Values, check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import Database, insert_or_skip
-from stores.ledger.rows import Values
 from stores.records import ChangeOperation, JsonObject, Kind
 
 

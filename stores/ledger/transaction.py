@@ -9,17 +9,17 @@ from sqlalchemy import Column, Connection, Table, delete, select, union, update
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
+from stores.ledger.account_tables import PROJECTS
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.columns import among, equal_to, here, json_list
+from stores.ledger.columns import Rows, among, here, json_list
 from stores.ledger.documents import DOCUMENTS, DocumentWrites
+from stores.ledger.encoding import Values
 from stores.ledger.exporting import SourceImportWrites
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, apply_claim
 from stores.ledger.identities import access_of, identity_of
 from stores.ledger.jobs import JobWrites
 from stores.ledger.memories import MemoryWrites, PayloadWrites, RejectionWrites
-from stores.ledger.rows import Values
-from stores.ledger.schema import PROJECTS
 from stores.ledger.store import Entry, Writes, Writing
 from stores.ledger.workflow import WorkflowReads
 from stores.records import Access, Entity, Identity, JsonObject, ProjectAccess
@@ -96,7 +96,7 @@ class Erasure(DocumentWrites):
         self._erase([each for each in chunks if each not in kept], {})
 
     def _chunks(self, table: Table, **equal: str) -> Sequence[str]:
-        of_one = equal_to(table, organization_id=self.organization_id, **equal)
+        of_one = Rows(table).where(organization_id=self.organization_id, **equal)
         return self._connection.execute(select(table.c.id).where(*of_one)).scalars().all()
 
     def _erase(self, entity_ids: Iterable[str], fields: JsonObject) -> None:
@@ -144,7 +144,7 @@ class Transaction(Writing):
         self._begin = partial(Transaction, connection, actor_id=actor_id, clock=clock, deferred=deferred)
         self.elsewhere: dict[str, Transaction] = {}
         self.records = RecordWrites(self)
-        self.relations = RelationWrites(self)
+        self.relations = RelationWrites(self, self.records)
         self.memories = MemoryWrites(self, self.records)
         self.payloads = PayloadWrites(self)
         self.rejections = RejectionWrites(self)

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import BigInteger, Column, Connection, Select, and_, bindparam, func, select
 
 from stores.ledger import schema
-from stores.ledger.columns import among, beside, equal_to, here, json_list, sound, visible
+from stores.ledger.columns import among, beside, here, json_list, sound, visible
 from stores.ledger.encoding import dump_json, from_micros, key_of, to_micros
+from stores.ledger.entities import ENTITIES, EntityReads, to_entity
 from stores.ledger.relations import is_present
-from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Cells, Store, Writes
+from stores.ledger.store import Cells, Writes
 from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
@@ -34,7 +34,7 @@ _relations = schema.relations
 
 def _kept_beside(name: str, kind: str) -> Select[Any]:
     return (
-        select(*entity_columns(_entities))
+        select(*ENTITIES.columns)
         .join(_relations, beside(_relations.c.source_id, _entities.c.id))
         .where(
             here(_relations),
@@ -68,7 +68,7 @@ _dependencies = (
 
 class WorkflowReads(Writes):
     def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
-        tasks = equal_to(_entities, organization_id=self.organization_id, epic_id=epic_id, type_key="task")
+        tasks = ENTITIES.where(organization_id=self.organization_id, epic_id=epic_id, type_key="task")
         statement = select(_entities.c.status_key).where(*tasks, _entities.c.visibility.in_(sorted(visibility)))
         return set(self._connection.execute(statement.distinct()).scalars())
 
@@ -84,32 +84,32 @@ class WorkflowReads(Writes):
 
 MOST_ASSIGNEES = 200
 
-_table = schema.entities
 _past = schema.entity_revisions
 _labels = schema.entity_labels
 
-_tasks = and_(here(_table), _table.c.project_id == bindparam("project"), _table.c.type_key == "task", visible(_table))
-_open_tasks = and_(_tasks, _table.c.status_key != "archived")
+_tasks = and_(
+    here(_entities), _entities.c.project_id == bindparam("project"), _entities.c.type_key == "task", visible(_entities)
+)
+_open_tasks = and_(_tasks, _entities.c.status_key != "archived")
 _changed_since = select(
-    *(_table.c[name] for name in ("id", "revision", "status_key", "created_at", "updated_at"))
-).where(_tasks, _table.c.updated_at >= bindparam("since", type_=BigInteger))
+    *(_entities.c[name] for name in ("id", "revision", "status_key", "created_at", "updated_at"))
+).where(_tasks, _entities.c.updated_at >= bindparam("since", type_=BigInteger))
 _earlier = (
     select(_past.c.id, _past.c.metadata, _past.c.valid_from)
     .where(here(_past), among(_past.c.id))
     .order_by(_past.c.id, _past.c.revision)
 )
 _task_counts = (
-    select(_table.c.status_key, _table.c.priority_key, func.count())
+    select(_entities.c.status_key, _entities.c.priority_key, func.count())
     .where(_open_tasks)
-    .group_by(_table.c.status_key, _table.c.priority_key)
+    .group_by(_entities.c.status_key, _entities.c.priority_key)
 )
 _assigned = (
-    select(_labels.c.label, _table.c.status_key, func.count(), func.min(_table.c.id))
-    .join(_labels, beside(_labels.c.entity_id, _table.c.id))
+    select(_labels.c.label, _entities.c.status_key, func.count(), func.min(_entities.c.id))
+    .join(_labels, beside(_labels.c.entity_id, _entities.c.id))
     .where(_open_tasks, _labels.c.kind == "assignee")
-    .group_by(_labels.c.label, _table.c.status_key)
+    .group_by(_labels.c.label, _entities.c.status_key)
 )
-_by_ids = select(*entity_columns(_table)).where(here(_table), among(_table.c.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class TaskTally:
     """Last move to `done` of each task that is done, or was archived as done."""
 
 
-class WorkReads(Store):
+class WorkReads(EntityReads):
     def dependencies(
         self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
     ) -> dict[str, list[str]]:
@@ -171,12 +171,10 @@ class WorkReads(Store):
             for label, status, count, entity_id in connection.execute(_assigned, values):
                 found.setdefault(label, {})[status] = count
                 shown_by[label] = min(entity_id, shown_by.get(label, entity_id))
-            labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
-            ids = json_list(shown_by[label] for label in labels)
-            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all()
             changed = connection.execute(_changed_since, values | {"since": first}).all()
             completed = list(_completions(connection, organization_id, changed))
-        entities = {entity.id: entity for entity in sound(rows, to_entity)}
+        labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
+        entities = self.entities(organization_id, (shown_by[label] for label in labels))
         return TaskTally(
             by_status,
             by_priority,

@@ -10,7 +10,7 @@ from auth.memory_policy import may_read_memory
 from auth.policy import NoProject, may_reach, may_read, may_take_place, require_writable
 from auth.principal import Principal
 from stores.errors import InvalidRequest, NotFound
-from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
+from stores.ledger import SUPERSEDES, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
 from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.records.entity_types import RELATIONSHIP_TYPES
 
@@ -67,7 +67,7 @@ def record(
     for link in links:
         target = require_target(caller, targets.get(link.target_id), link.target_id, link.field, link.types)
         _require_linkable(caller, link.name, link.source.memory_scope, target)
-    there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
+    there = {link.source.id: link.source for link in links} | dict(targets)
     drafts = [
         RelationDraft(
             name=link.name,
@@ -81,11 +81,7 @@ def record(
         )
         for link in links
     ]
-    recorded = tx.relations.record_relations(
-        drafts,
-        ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
-        may_end=may_end_facts(tx, caller),
-    )
+    recorded = tx.relations.record_relations(drafts, ends=there, may_end=may_end_facts(tx, caller))
     ends_at = (each.relation.invalid_at for each in recorded)
     lasting = (link for link, end in zip(links, ends_at, strict=True) if end is None or end > tx.now)
     refuse_cycles(
