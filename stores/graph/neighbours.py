@@ -1,10 +1,9 @@
 """One hop from an entity (query, result and Cypher statement), and a bounded walk of several."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Literal, NamedTuple
 
 from stores.graph.engine import Session
@@ -168,7 +167,7 @@ class Walk:
 
 
 Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
-"""Returns the edges of some entities, and whether some were left out."""
+"""Returns the edges of some entities, entity by entity, and whether some were left out."""
 
 
 AT_ONCE = 16
@@ -197,21 +196,13 @@ def breadth_first(
             around += len(origins)
             edges += len(near)
             capped = capped or cut
-            arrivals |= _arrivals(_from(origins, near), seen, arrivals)
+            arrivals |= _arrivals(near, seen, arrivals)
         capped = capped or len(arrivals) > room
         frontier = list(arrivals)[:room]
         seen |= {each: arrivals[each] for each in frontier}
         if not frontier:
             break
     return Walk(tuple(seen.values())[1:], capped)
-
-
-def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
-    of: dict[str, list[Edge]] = {origin: [] for origin in origins}
-    for edge in found:
-        if (edges := of.get(edge[0])) is not None:
-            edges.append(edge)
-    return chain.from_iterable(of.values())
 
 
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
