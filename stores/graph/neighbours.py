@@ -1,10 +1,9 @@
 """One hop from an entity (query, result and Cypher statement), and a bounded walk of several."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Literal, NamedTuple
 
 from stores.graph.engine import Session
@@ -79,8 +78,8 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
 def _along(session: Session, origin_id: str, query: NeighbourQuery, way: _Ways, now: datetime) -> list[_Dated]:
     found: list[_Dated] = []
     loops: set[str] = set()
-    rows = session.rows(_statement(query, way, session.hop_hint), id=origin_id, **_values(query, way, now))
-    for id_, relation_id, name, valid_at, source_id in rows:
+    statement, values = _statement(query, way, now, session.hop_hint)
+    for id_, relation_id, name, valid_at, source_id in session.rows(statement, id=origin_id, **values):
         # Both ways, an edge from an entity to itself comes twice.
         outgoing = source_id == origin_id and relation_id not in loops
         if id_ == origin_id:
@@ -90,54 +89,40 @@ def _along(session: Session, origin_id: str, query: NeighbourQuery, way: _Ways, 
     return found
 
 
-def _statement(query: NeighbourQuery, way: _Ways, hint: str) -> str:
-    left, right = _ARROWS[way]
-    # Rounded up, so that few statements are prepared.
-    limit = 1 << query.limit_per_id.bit_length()
-    return (
-        f"MATCH (e0:Entity {{id: $id}}){left}[r1:Relation]{right}(e1:Entity) "
-        f"WHERE e0.visibility IN $visibility AND {_tests(query, way)} {hint} "
-        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.source_id LIMIT {limit}"
-    )
-
-
-def _tests(query: NeighbourQuery, way: _Ways) -> str:
+def _statement(query: NeighbourQuery, way: _Ways, now: datetime, hint: str) -> tuple[str, dict[str, Value]]:
+    values: dict[str, Value] = {"visibility": sorted(query.visibility), "moment": stored_time(query.as_of or now)}
     if query.as_of is None:
         # A relation that was true when it was recorded has begun, whatever the clock says.
         begun = "(r1.valid_at <= $moment OR r1.valid_at <= r1.created_at)"
         tests = ["r1.expired_at = $never", "r1.invalid_at > $moment", begun]
-    else:
-        begun = "r1.valid_at <= $moment" if query.until is None else "r1.valid_at < $until"
-        tests = [begun, "r1.invalid_at > $moment"]
-    tests.append("r1.visibility IN $visibility")
-    if query.names_towards(way) is not None:
-        tests.append("r1.name IN $names")
-    # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
-    return f"{' AND '.join(tests)} AND (r1.id = '' OR ({' AND '.join(_entity_tests(query))}))"
-
-
-def _entity_tests(query: NeighbourQuery) -> list[str]:
-    tests = ["e1.visibility IN $visibility"]
-    if query.entity_types is not None:
-        tests.append("e1.entity_type IN $entity_types")
-    if query.project_ids is not None:
-        tests.append("e1.project_id IN $project_ids")
-    return tests
-
-
-def _values(query: NeighbourQuery, way: _Ways, now: datetime) -> dict[str, Value]:
-    values: dict[str, Value] = {"visibility": sorted(query.visibility), "moment": stored_time(query.as_of or now)}
-    if query.as_of is None:
         values["never"] = OPEN_ENDED
-    if query.until is not None:
+    elif query.until is None:
+        tests = ["r1.valid_at <= $moment", "r1.invalid_at > $moment"]
+    else:
+        tests = ["r1.valid_at < $until", "r1.invalid_at > $moment"]
         values["until"] = stored_time(query.until)
+    tests.append("r1.visibility IN $visibility")
     if (names := query.names_towards(way)) is not None:
+        tests.append("r1.name IN $names")
         values["names"] = sorted(names)
+    others = ["e1.visibility IN $visibility"]
     if query.entity_types is not None:
+        others.append("e1.entity_type IN $entity_types")
         values["entity_types"] = sorted(wanted.lower() for wanted in query.entity_types)
     if query.project_ids is not None:
+        others.append("e1.project_id IN $project_ids")
         values["project_ids"] = sorted(query.project_ids)
-    return values
+    # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
+    tests.append(f"(r1.id = '' OR ({' AND '.join(others)}))")
+    left, right = _ARROWS[way]
+    # Rounded up, so that few statements are prepared.
+    limit = 1 << query.limit_per_id.bit_length()
+    statement = (
+        f"MATCH (e0:Entity {{id: $id}}){left}[r1:Relation]{right}(e1:Entity) "
+        f"WHERE e0.visibility IN $visibility AND {' AND '.join(tests)} {hint} "
+        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.source_id LIMIT {limit}"
+    )
+    return statement, values
 
 
 class Step(NamedTuple):
@@ -168,7 +153,7 @@ class Walk:
 
 
 Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
-"""Returns the edges of some entities, and whether some were left out."""
+"""Returns the edges of some entities, entity by entity, and whether some were left out."""
 
 
 AT_ONCE = 16
@@ -197,21 +182,13 @@ def breadth_first(
             around += len(origins)
             edges += len(near)
             capped = capped or cut
-            arrivals |= _arrivals(_from(origins, near), seen, arrivals)
+            arrivals |= _arrivals(near, seen, arrivals)
         capped = capped or len(arrivals) > room
         frontier = list(arrivals)[:room]
         seen |= {each: arrivals[each] for each in frontier}
         if not frontier:
             break
     return Walk(tuple(seen.values())[1:], capped)
-
-
-def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
-    of: dict[str, list[Edge]] = {origin: [] for origin in origins}
-    for edge in found:
-        if (edges := of.get(edge[0])) is not None:
-            edges.append(edge)
-    return chain.from_iterable(of.values())
 
 
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:

@@ -10,6 +10,7 @@ from typing import ClassVar, TypeVar
 from stores.graph import GraphIndex, probe
 from stores.index import Index, IndexBatch
 from stores.indexer.faults import Interrupted, Refusal, Refusals, admit, describe, log, log_refused
+from stores.indexer.feed import reading
 from stores.indexer.folders import Watermark, marker
 from stores.indexer.options import GraphEngine, IndexName
 from stores.indexer.track import FOREVER, Adapter, Handle, Surroundings, Track, closing_on_error
@@ -165,6 +166,18 @@ class GraphTrack(FeedTrack[GraphIndex]):
             index.load((), (), snapshot.position)
             self._admit_pages(snapshot.entities(), snapshot.position)
             self._admit_pages(snapshot.relations(), snapshot.position)
+
+    def differences(self) -> list[str]:
+        """Relations of awaited entities are awaited, too."""
+        ledger, organization_id, awaited = self._around.ledger, self._around.organization_id, self.awaited()
+        found, held = super().differences(), self.handle.index.relation_ids()
+        with reading():
+            facts = ledger.relations.relation_ids(organization_id)
+            ignored = self._on_the_way().union(awaited)
+            missing = ledger.relations.by_ids(organization_id, list(facts - held if awaited else ()))
+        ignored |= {each.id for each in missing.values() if each.source_id in awaited or each.target_id in awaited}
+        found += [f"relation {each} is missing" for each in sorted(facts - held - ignored)]
+        return found + [f"relation {each} is not in the ledger" for each in sorted(held - facts - ignored)]
 
 
 class DamagedGraph(Exception):  # says what is wrong, not who is

@@ -29,6 +29,7 @@ class Lane(StepThread, Generic[T]):
         self._lock = threading.Lock()
         self._settled = threading.Event()
         self._state: State = "catching_up"
+        self._log = log.bind(organization_id=around.organization_id, index=adapter.name)
         self._reason = ""
         """Names the last failure."""
         self._failures = 0
@@ -205,7 +206,7 @@ class Lane(StepThread, Generic[T]):
         try:
             delay = track.advance()
         except FeedGap as gap:
-            log.info("feed_gap", organization_id=self._around.organization_id, index=self.name, reason=str(gap))
+            self._log.info("feed_gap", reason=str(gap))
             if self._adapter.in_place:
                 self._release()  # It finds out what is missing when it is opened.
             else:
@@ -264,7 +265,7 @@ class Lane(StepThread, Generic[T]):
         if not rebuild.due or rebuild.pause_s > 0:
             return rebuild.pause_s if rebuild.due else FOREVER
         reason, rebuild.due = rebuild.due, ""
-        log.info("index_rebuild", organization_id=self._around.organization_id, index=self.name, reason=reason)
+        self._log.info("index_rebuild", reason=reason)
         if self._adapter.in_place and self._serving is not None:
             self._serving.fill()
             self._set("rebuilding")
@@ -305,8 +306,7 @@ class Lane(StepThread, Generic[T]):
 
     def _postpone(self, reason: str) -> float:
         if not self._postponed:
-            organization_id = self._around.organization_id
-            log.warning("index_waits", organization_id=organization_id, index=self.name, detail=reason)
+            self._log.warning("index_waits", detail=reason)
         self._postponed += 1
         return self._around.options.pause_s(self._postponed)
 
@@ -326,8 +326,7 @@ class Lane(StepThread, Generic[T]):
         self._around.progressed()
 
     def _log_failure(self, error: BaseException) -> None:
-        organization_id, failures = self._around.organization_id, self._failures
-        log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
+        self._log.error("index_failed", failures=self._failures, exc_info=error)
 
     def _release(self) -> bool:
         # A rebuild beside it goes on: its result serves next.
@@ -339,7 +338,7 @@ class Lane(StepThread, Generic[T]):
         try:
             track.retire()
         except Exception:  # noqa: BLE001  # closing what is broken may break, too
-            log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
+            self._log.exception("index_not_closed")
         track.handle.wait_closed(WAIT_FOR_READERS_S)
         return True
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Generic, TypeVar
 
 from stores.index import StoredIndex
 from stores.indexer.faults import Interrupted, Refusal
@@ -111,11 +111,6 @@ class Handle(Generic[T]):
                 then()
 
 
-@runtime_checkable
-class HoldsRelations(Protocol):
-    def relation_ids(self) -> Collection[str]: ...
-
-
 class Track(ABC, Generic[T]):
     """The lane's thread advances it; any thread reads its progress."""
 
@@ -204,19 +199,17 @@ class Track(ABC, Generic[T]):
 
     def differences(self) -> list[str]:
         """Describe each missing, superfluous or stale record, but none awaited or on its way."""
-        ledger, organization_id, index = self._around.ledger, self._around.organization_id, self.handle.index
-        awaited, contents = self.awaited(), dict(index.contents())
-        relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
+        awaited, contents = self.awaited(), dict(self.handle.index.contents())
         with reading():
-            expected = ledger.records.revisions(organization_id)
-            facts = ledger.relations.relation_ids(organization_id) if relations is not None else set[str]()
-            on_the_way = _changed_after(ledger, organization_id, self.sequence).union(awaited)
-        found = _compare(contents, expected, on_the_way)
-        if relations is not None:
-            on_the_way |= _led(ledger, organization_id, facts - relations, awaited)
-            found += [f"relation {each} is missing" for each in sorted(facts - relations - on_the_way)]
-            found += [f"relation {each} is not in the ledger" for each in sorted(relations - facts - on_the_way)]
-        return found
+            expected = self._around.ledger.records.revisions(self._around.organization_id)
+            return _compare(contents, expected, self._on_the_way().union(awaited))
+
+    def _on_the_way(self) -> set[str]:
+        changed, after = set[str](), self.sequence
+        while changes := self._around.ledger.feed.changes(self._around.organization_id, after, PAGE):
+            changed.update(change.record_id for change in changes)
+            after = changes[-1].sequence
+        return changed
 
     def quiet(self) -> float:
         """Maintain the index while nothing is to do."""
@@ -349,19 +342,3 @@ def _compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: 
         elif held != wanted:
             found.append(f"entity {each} is at revision {held} instead of {wanted}")
     return found
-
-
-def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], ends: Collection[str]) -> set[str]:
-    if not ends or not relation_ids:
-        return set()
-    with reading():
-        found = ledger.relations.by_ids(organization_id, list(relation_ids))
-    return {each.id for each in found.values() if each.source_id in ends or each.target_id in ends}
-
-
-def _changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
-    changed: set[str] = set()
-    while changes := ledger.feed.changes(organization_id, after, PAGE):
-        changed.update(change.record_id for change in changes)
-        after = changes[-1].sequence
-    return changed

@@ -1,6 +1,7 @@
 """Parsing of times to spans: ISO 8601 from a year to an instant, in any zone, or an age like `7d`."""
 
 import re
+from calendar import isleap, monthrange
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -76,10 +77,8 @@ def _iso(text: str) -> Span:
 
 
 def _month_or_year(year: int, month: int | None) -> Span:
-    start = datetime(year, month or 1, 1, tzinfo=UTC)
-    if (year, month or 12) == (LATEST.year, LATEST.month):
-        return Span(start, LATEST)
-    return Span(start, datetime(year + (month or 12) // 12, (month or 12) % 12 + 1, 1, tzinfo=UTC))
+    days = monthrange(year, month)[1] if month else 365 + isleap(year)
+    return _lasting(datetime(year, month or 1, 1, tzinfo=UTC), timedelta(days=days))
 
 
 def _day_of_year(year: int, number: int) -> date:
