@@ -4,7 +4,7 @@ import pytest
 
 from tools.reflecting.reflection.cues import ROWS, Row, compile_phrase
 from tools.reflecting.reflection.extract import extract
-from tools.reflecting.reflection.finding import CEILINGS, KINDS
+from tools.reflecting.reflection.finding import KINDS, LABEL_CONFIDENCE
 
 KEPT = {
     "decision": [
@@ -90,17 +90,17 @@ def test_confidence_follows_the_strength_of_the_cue(sure: str, less: str) -> Non
     assert extract(sure)[0].confidence > extract(less)[0].confidence
 
 
-@pytest.mark.parametrize("kind", sorted(CEILINGS.keys() - {"session"}))
+@pytest.mark.parametrize("kind", sorted(LABEL_CONFIDENCE.keys() - {"session"}))
 def test_a_label_gives_the_confidence_of_its_kind(kind: str) -> None:
     [found] = extract(f"{kind.capitalize()}: the cache of the workers is warmed at night.")
-    assert (found.kind, found.confidence) == (kind, CEILINGS[found.kind])
+    assert (found.kind, found.confidence) == (kind, LABEL_CONFIDENCE[found.kind])
 
 
 def test_no_finding_is_surer_than_its_kind_allows() -> None:
     for kind, rows in KEPT.items():
         for text in rows:
             finding = extract(f"# {kind}s\n\n- {text.removeprefix('- ')}")[0]
-            assert 0.5 < finding.confidence <= CEILINGS[finding.kind]
+            assert 0.5 < finding.confidence <= LABEL_CONFIDENCE[finding.kind]
 
 
 def test_the_reason_names_the_words_that_count() -> None:
