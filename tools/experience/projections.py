@@ -14,7 +14,6 @@ from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.text.plain import one_line
 
 STEP_LIMIT = 500
-"""Characters of a step in the manifest and the procedure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +54,6 @@ def manifest_id(source_id: str) -> str:
     return record_id("artifact", source_id)
 
 
-def session_id(source_id: str, observation_id: str) -> str:
-    return record_id("session", source_id, observation_id)
-
-
 def projections(experience: Experience) -> Iterator[Projection]:
     """Yield the manifest first, then the procedure and the sessions in the order of the steps."""
     source_id, steps = experience.source_id, experience.steps
@@ -81,17 +76,16 @@ def projections(experience: Experience) -> Iterator[Projection]:
     )  # fmt: skip
     for number, step in enumerate(steps, start=1):
         place: JsonObject = {"observation_id": step.id, "ordinal": step.ordinal, "uri": step.uri}
-        yield Projection(
-            session_id(source_id, step.id), "session", _name(f"{number}. {step.action or _seen(step)}", step.id),
-            _session(step), "operational_experience", about | place,
-        )  # fmt: skip
+        session = record_id("session", source_id, step.id)
+        name = _name(f"{number}. {step.action or _seen(step)}", step.id)
+        yield Projection(session, "session", name, _session(step), "operational_experience", about | place)
 
 
 def edges(experience: Experience) -> list[Edge]:
     manifest, procedure = manifest_id(experience.source_id), record_id("procedure", experience.source_id)
     found = [Edge("DERIVED_FROM", procedure, manifest)]
     for step in experience.steps:
-        session = session_id(experience.source_id, step.id)
+        session = record_id("session", experience.source_id, step.id)
         found += [Edge("PART_OF", session, manifest), Edge("USES_PROCEDURE", session, procedure)]
     return found
 
@@ -134,16 +128,12 @@ def _name(text: str, instead: str) -> str:
     return one_line(text, NAME_LIMIT) or one_line(instead, NAME_LIMIT) or "Experience"
 
 
-OPERATIONAL_NOTE = "operational_note"
-"""Category of distilled notes."""
+NOTE_CATEGORY = "operational_note"
 MOST_NOTES = 12
-MOST_STEPS = 20
-"""Steps of a note that names no trouble."""
+MOST_QUIET_STEPS = 20
 SHOWN_STEPS = 3
-QUOTED = 240
-"""Characters of a quotation."""
-SCANNED = 20_000
-"""Characters that are read at either end of a long evidence part."""
+QUOTE_LIMIT = 240
+SCANNED_LIMIT = 20_000
 
 _TROUBLE = re.compile(
     r"\b(?:error|exception|traceback|fail(?:s|ed|ure)?|fatal|panic|denied|refused|forbidden|invalid|timed? ?out"
@@ -156,8 +146,7 @@ Text = Callable[[int], str]
 """Returns the text of an evidence part by its place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(NamedTuple):
     """The most telling line of a step."""
 
     step: Mapping[str, Any]
@@ -175,7 +164,7 @@ def notes(outline: JsonObject, text: Text, manifest_id: str) -> tuple[list[Proje
     for run, after in zip(runs, [*(each[0] for each in runs[1:]), None], strict=True):
         note = _note(outline, run, after, manifest_id)
         records.append(note)
-        edges += [Edge("DERIVED_FROM", note.id, session_id(source_id, each.step["id"])) for each in run]
+        edges += [Edge("DERIVED_FROM", note.id, record_id("session", source_id, each.step["id"])) for each in run]
     return records, edges
 
 
@@ -194,8 +183,8 @@ def _all_seen(outline: JsonObject, text: Text) -> Iterator[Seen]:
 
 
 def _telling(text: str) -> tuple[str, int, bool]:
-    tail = max(len(text) - SCANNED, 0)
-    spans = [(0, text)] if tail <= SCANNED else [(0, text[:SCANNED]), (tail, text[tail:])]
+    tail = max(len(text) - SCANNED_LIMIT, 0)
+    spans = [(0, text)] if tail <= SCANNED_LIMIT else [(0, text[:SCANNED_LIMIT]), (tail, text[tail:])]
     last, worst = ("", 0), None
     for offset, some in spans:
         for match in re.finditer(r"[^\n]*\S[^\n]*", some):
@@ -207,7 +196,7 @@ def _telling(text: str) -> tuple[str, int, bool]:
 def _runs(seen: Sequence[Seen]) -> Iterator[list[Seen]]:
     run: list[Seen] = []
     ended = 0
-    most = max(MOST_STEPS, -(-len(seen) // (MOST_NOTES // 2)))
+    most = max(MOST_QUIET_STEPS, -(-len(seen) // (MOST_NOTES // 2)))
     for each in seen:
         run.append(each)
         if ended < MOST_NOTES - 1 and (each.is_trouble or len(run) >= most):
@@ -226,14 +215,15 @@ def _note(outline: JsonObject, run: Sequence[Seen], after: Seen | None, manifest
     follows = _follows(outline, telling[-1], after)
     quoted = [each for each in telling[-SHOWN_STEPS:] if each.line]
     cited = [f"[{one_line(each.step['id'], 80)}/{one_line(each.part['id'], 80)}]" for each in quoted]
-    seen = "; ".join(f"“{one_line(each.line, QUOTED)}” {name}" for each, name in zip(quoted, cited, strict=True))
+    seen = "; ".join(f"“{one_line(each.line, QUOTE_LIMIT)}” {name}" for each, name in zip(quoted, cited, strict=True))
     source_id = str(outline["source_id"])
     return Projection(
         record_id("note", source_id, str(run[0].step["id"])),
         "note",
         one_line(f"{_done(telling[-1])}: {telling[-1].line or 'nothing seen'}", NAME_LIMIT),
-        f"For: {one_line(str(outline['goal']), QUOTED)}\nTried: {said}\nSeen: {seen or 'nothing'}\nFollows: {follows}",
-        OPERATIONAL_NOTE,
+        f"For: {one_line(str(outline['goal']), QUOTE_LIMIT)}\nTried: {said}\n"
+        f"Seen: {seen or 'nothing'}\nFollows: {follows}",
+        NOTE_CATEGORY,
         {
             "source_id": source_id, "manifest_id": manifest_id, "outcome_verified": False,
             "evidence": [_citation(each) for each in (quoted or telling[-1:])],
@@ -246,13 +236,13 @@ def _follows(outline: JsonObject, last: Seen, after: Seen | None) -> str:
         return f"{'after this trouble, ' if last.is_trouble else ''}next: {_done(after)}"
     outcome = outline.get("outcome")
     if outcome:
-        return f"the run ended; reported outcome, not verified: {one_line(str(outcome), QUOTED)}"
+        return f"the run ended; reported outcome, not verified: {one_line(str(outcome), QUOTE_LIMIT)}"
     return "the run ended with this trouble" if last.is_trouble else "the run ended; no outcome was reported"
 
 
 def _done(seen: Seen) -> str:
     step = seen.step
-    return one_line(step["action"] or step["uri"] or step["id"], QUOTED // 2) or "step"
+    return one_line(step["action"] or step["uri"] or step["id"], QUOTE_LIMIT // 2) or "step"
 
 
 def _citation(seen: Seen) -> JsonObject:

@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
@@ -31,8 +31,7 @@ from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.projects import require_live
 from tools.runtime.threads import in_thread
 
-SURFACE = "experience"
-"""Capture surface of the raw memories of experiences."""
+CAPTURE_SURFACE = "experience"
 REVISION, OUTLINE, EVIDENCE = 0, 1, 2
 """Places in the payload of a raw memory; evidence parts come last, in the order of the steps."""
 STATED: JsonObject = {"from": "experience"}
@@ -69,8 +68,7 @@ class Revision(BaseModel):
         return [each for each in dict.fromkeys([*self.unavailable, *records]) if each not in shown]
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Project of a source, with the visibility of its raw memory."""
 
     project_id: str
@@ -102,8 +100,7 @@ class Kept(NamedTuple):
     retired_relations: int
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     memory: RawMemory
     revision: Revision
     kept: Kept
@@ -144,16 +141,13 @@ def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperie
             memory = _keep_memory(tx, place, memory, experience, (records[0], hashed))
             head = ("{}", json.dumps(outline, ensure_ascii=False))
             tx.payloads.replace_texts(place.memory_id, chain(head, experience.texts()))
-        kept = _keep(tx, place, (records, edges(experience)), (before.entities, before.relations))
+        known = before.entities, before.relations
         there = tx.records.outlines(before.notes)
         if is_new or not all(k in there and v.endswith(f":{there[k].revision}") for k, v in before.notes.items()):
             # Notes rest on evidence that is replaced.
-            gone = _keep(tx, place, ((), ()), (before.notes, before.note_relations))
-            kept = kept._replace(
-                retired_entities=(*kept.retired_entities, *gone.retired_entities),
-                retired_relations=kept.retired_relations + gone.retired_relations,
-            )
+            known = before.entities | before.notes, before.relations | before.note_relations
             before.notes, before.note_relations = {}, {}
+        kept = _keep(tx, place, (records, edges(experience)), known)
         revision = _next(before, kept, hashed, number)
         _write_revision(tx, place.memory_id, revision)
         if kept.written_entities:
@@ -200,7 +194,7 @@ def _keep_memory(
         return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance, entity_id=manifest.id)
     said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
     draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
-    capture = Capture(experience.source_id, SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
+    capture = Capture(experience.source_id, CAPTURE_SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
     return tx.memories.create_memory(draft, capture)
 
 

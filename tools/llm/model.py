@@ -119,15 +119,7 @@ class LanguageModel:
 
     async def _asked(self, instructions: str, text: str, answer: type[A]) -> A:
         import httpx2  # noqa: PLC0415 - a start without a model saves it
-        from pydantic_ai import Agent, UsageLimits  # noqa: PLC0415 - an extra, and seconds to import
-        from pydantic_ai.exceptions import (  # noqa: PLC0415 - as above
-            AgentRunError,
-            ModelConnectionError,
-            ModelRequestRejectedError,
-            ModelServerError,
-            ModelTimeoutError,
-            UserError,
-        )
+        from pydantic_ai import Agent, UsageLimits, exceptions  # noqa: PLC0415 - an extra, and seconds to import
 
         base = self._spec.base_url or ADAPTERS[self._spec.provider].server
         # A proxy or redirect would carry notes and key elsewhere.
@@ -145,13 +137,13 @@ class LanguageModel:
             )
             try:
                 run = await agent.run(text, usage_limits=UsageLimits(request_limit=REQUESTS))
-            except ModelTimeoutError as error:
+            except exceptions.ModelTimeoutError as error:
                 raise ModelFailed("timeout") from error
-            except (ModelConnectionError, ModelServerError, httpx2.HTTPError) as error:
+            except (exceptions.ModelConnectionError, exceptions.ModelServerError, httpx2.HTTPError) as error:
                 raise ModelFailed("unreachable") from error
-            except (ModelRequestRejectedError, UserError) as error:
+            except (exceptions.ModelRequestRejectedError, exceptions.UserError) as error:
                 raise ModelFailed("refused") from error
-            except (AgentRunError, ValidationError, ValueError) as error:
+            except (exceptions.AgentRunError, ValidationError, ValueError) as error:
                 raise ModelFailed("bad_answer") from error
         return answer.model_validate(run.output)
 

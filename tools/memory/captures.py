@@ -22,11 +22,11 @@ from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
 
 SETTLED: tuple[ReviewState, ...] = ("promoted", "archived")
-_CLAIMS, _RETIRED_BY = "claim_records", "superseded_by_source_id"
-_OTHERS = ("reflection_findings", "relationship_records")
-_OF_CLAIMS = ("supports_source_ids", "contradicts_source_ids", "supersedes_source_ids")
-_NAMING = ("target_source_id", "related_source_ids", "target_id", *_OF_CLAIMS, _RETIRED_BY)
-"""Keys that hold ids of records, in the parts of a candidate."""
+_CLAIMS, _OTHERS = "claim_records", ("reflection_findings", "relationship_records")
+_ID_KEYS = (
+    "target_source_id", "related_source_ids", "target_id", "supports_source_ids", "contradicts_source_ids",
+    "supersedes_source_ids", "superseded_by_source_id",
+)  # fmt: skip
 
 
 class ListCapturesRequest(Filters):
@@ -188,7 +188,7 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
 
 
 def _ids(item: JsonObject) -> set[str]:
-    values = (item.get(key) for key in _NAMING)
+    values = (item.get(key) for key in _ID_KEYS)
     return {each for value in values for each in texts_in(value if isinstance(value, list) else [value])}
 
 
@@ -198,16 +198,17 @@ def _without(candidate: JsonObject, hidden: set[str]) -> JsonObject:
     kept: JsonObject = {
         part: [item for item in _items(candidate, part) if hidden.isdisjoint(_ids(item))] for part in _OTHERS
     }
-    claims: list[JsonValue] = [_claim(item, hidden) for item in _items(candidate, _CLAIMS)]
+    claims: list[JsonValue] = [
+        claim | {key: _shown(claim[key], hidden) for key in _ID_KEYS if key in claim}
+        for claim in _items(candidate, _CLAIMS)
+    ]
     return {**candidate, **kept, _CLAIMS: claims}
 
 
-def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:
-    kept: JsonObject = {
-        key: [each for each in texts_in(claim.get(key)) if each not in hidden] for key in _OF_CLAIMS if key in claim
-    }
-    by = claim.get(_RETIRED_BY)
-    return {**claim, **kept, _RETIRED_BY: None if by in hidden else by}
+def _shown(named: JsonValue, hidden: set[str]) -> JsonValue:
+    if isinstance(named, list):
+        return [each for each in texts_in(named) if each not in hidden]
+    return None if isinstance(named, str) and named in hidden else named
 
 
 def _items(candidate: JsonObject, key: str) -> list[JsonObject]:

@@ -49,8 +49,7 @@ from tools.search.similar import ProbeRehearsal, Similar, rehearsed, similar
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20
-SPACES = ("shared", "delegated")
-"""Scopes that entities only inherit from their sources."""
+INHERITED_SCOPES = ("shared", "delegated")
 
 Remembrance = Literal[
     "episode", "decision", "plan", "idea", "claim", "artifact", "procedure", "domain", "session", "pattern", "rule"
@@ -199,7 +198,8 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
                 made = replace(capture, review_state="promoted", entity_id=entity.id)
                 memory = tx.memories.create_memory(draft, made)
             else:
-                memory = _settled(tx, bare, entity)
+                made_of_it = {"review_state": "promoted", "entity_id": entity.id}
+                memory = tx.memories.settle_memory(memory_id, **made_of_it)
             kept = Kept(memory, entity, task, len(links), is_new_memory=bare is None, is_new=True)
         if kept.has_changed:
             tx.audit(remember_entry(home, call, kept.memory, kept.entity))
@@ -277,13 +277,6 @@ def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
     return memory.capture.review_state != "archived" and (made is None or tx.records.entity(made) is None)
 
 
-def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
-    now = tx.memories.memory(memory.entity.id)
-    if now is not None and now.capture.entity_id == entity.id:
-        return now
-    return tx.memories.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id)
-
-
 def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
     given: JsonObject = {"domain": request.domain, "capture_mode": REMEMBERED}
     own = {name: value for name, value in (request.metadata or {}).items() if name != RETRIEVAL_KEYS}
@@ -312,7 +305,7 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
     }
     metadata = {**(request.metadata or {}), **without_none(given)}
     metadata.pop("memory_scope", None)
-    if place.memory_scope not in SPACES:
+    if place.memory_scope not in INHERITED_SCOPES:
         metadata["memory_scope"] = place.memory_scope
     return EntityFields(
         name=request.title,

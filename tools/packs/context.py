@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from auth.visibility import members_key, project_key
 from stores.event_times import recent_at
@@ -12,7 +12,7 @@ from stores.ledger.documents import ChunkPlace
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.entities.entities import chunk_metadata
-from tools.experience.projections import OPERATIONAL_NOTE
+from tools.experience.projections import NOTE_CATEGORY
 from tools.frame.operation import Call, Route, Tool, entry
 from tools.packs.context_models import (
     ContextPack,
@@ -39,13 +39,11 @@ from tools.search.exposure import UsageExposure, exposed
 from tools.search.search import SearchRequest, searched
 
 CONSIDERED = 400
-RESERVED = 4
-"""One in so many places of the evidence is for distilled notes."""
-LEAN = (
+PLACES_PER_NOTE = 4
+LEAN_METADATA = (
     "author", "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path",
     "document_id", TRUST,
 )  # fmt: skip
-"""Metadata of an item without `audit`."""
 HINT = "Read one whole by its id with get_entity, and cite the ids of what you used."
 DOUBT = "Nothing here is about this; these are the nearest records."
 NOTHING = "Nothing that is kept is about this. Keep what you learn with add."
@@ -79,8 +77,7 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
     return await answered(app, call.caller.organization_id, partial(_compile, app, call, request))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     chosen: Sequence[Chosen]
     entities: Mapping[str, Entity]
     candidates: Mapping[str, Candidate]
@@ -141,13 +138,11 @@ def _doubts(best: float, degraded: Mapping[str, str], pending: int) -> list[str]
     return [DOUBT, *missing] if best < DOUBTFUL else missing
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(NamedTuple):
     items: Sequence[PackItem]
     gone: Sequence[str]
     """States of records left out as superseded, retired or archived."""
     degraded: Mapping[str, str]
-    """Failed parts, with a reason."""
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
@@ -279,7 +274,7 @@ def _item(request: ContextRequest, found: _Found, chosen: Chosen, related: list[
         ),
         metadata=_audited(entity, metadata, hit, found)
         if request.audit
-        else {key: metadata[key] for key in LEAN if metadata.get(key) not in (None, [], "")},
+        else {key: metadata[key] for key in LEAN_METADATA if metadata.get(key) not in (None, [], "")},
         related=related,
     )
 
@@ -337,8 +332,8 @@ def _evidence(app: App, call: Call, request: ContextRequest, wanted: EvidenceReq
     found = searched(app, call, asked, wanted.retrieval_mode)
     reserves = wanted.reserve_distilled_notes and not is_naive
     if reserves and "session" in wanted.types and "note" not in wanted.types:
-        least, most = max(asked.min_score, DOUBTFUL_SCORE), max(asked.limit // RESERVED, 1)
-        kind = {"types": ["note"], "category": OPERATIONAL_NOTE, "include_raw_memory": False}
+        least, most = max(asked.min_score, DOUBTFUL_SCORE), max(asked.limit // PLACES_PER_NOTE, 1)
+        kind = {"types": ["note"], "category": NOTE_CATEGORY, "include_raw_memory": False}
         of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
         found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 Intent = Literal["build", "plan", "ideate", "research", "review", "debug", "decide", "learn", "general"]
 Layer = Literal["wake", "recall", "deep_search"]
@@ -14,8 +14,7 @@ Facet = Literal[
 FACETS: tuple[Facet, ...] = get_args(Facet)
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
+class Shelf(NamedTuple):
     title: str
     types: tuple[str, ...]
 
@@ -106,8 +105,7 @@ class Option:
         return self.status in DONE and self.entity_type in SHELVES["active_work"].types
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     option: Option
     facet: Facet
 

@@ -23,8 +23,7 @@ FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
 QUOTE = "  > "
 ROOMY = 400
 """Tokens from which more than one further record is named."""
-MORE = " …"
-"""Ellipsis; counts as part of the length."""
+ELLIPSIS = " …"
 BEFORE = "… "
 LEAST_KEPT = 0.5
 """Least share filled by whole sentences; else the cut is after a word."""
@@ -160,13 +159,13 @@ def excerpt(text: str, limit: int) -> str:
     text = text.strip()
     if len(text) <= limit:
         return text
-    room = limit - len(MORE)
+    room = limit - len(ELLIPSIS)
     least = int(LEAST_KEPT * room)
     end = max((least + end for end in _ends(text[least : room + 1]) if least + end <= room), default=0)
     if not end:
         blank = text[: room + 1].rstrip().rfind(" ")
         end = blank if blank >= least else room
-    return text[:end].rstrip() + MORE
+    return text[:end].rstrip() + ELLIPSIS
 
 
 def excerpt_around(text: str, start: int, limit: int) -> str:

@@ -21,8 +21,7 @@ from tools.retrieval.scoring import HELD_WHOLLY
 from tools.search.answers import words_of
 from tools.text.plain import one_line
 
-READ = 12
-"""Per direction, latest first."""
+LINKS_PER_DIRECTION = 12
 CONTENT_LIMIT = 200
 UNDER_WAY = {
     "doing": "The project is at work on it",
@@ -32,24 +31,32 @@ UNDER_WAY = {
 LEADING = 5
 LOOKED_AT = 50
 STRUCTURE = frozenset({"BELONGS_TO", "CONTAINS", "PART_OF", "CHILD_OF"})
-"""Listed after the others."""
 
 
 def related_items(
     app: App, caller: Principal, ids: Sequence[str], *, limit: int, project_id: str | None
 ) -> Mapping[str, list[RelatedItem]]:
     """Return the current, readable neighbours of each item, without the project."""
-    organization = caller.organization_id
-    linked = app.ledger.relations.links_around(organization, ids, visibility=caller.visible, limit=READ)
+    linked = links_of(app, caller, ids)
     others = {link.id for links in linked.values() for link in links} - {project_id}
     usable = in_force(app, caller, others)
     shown = {each: _first(links, usable, limit) for each, links in linked.items()}
-    entities = app.ledger.records.entities(organization, {link.id for links in shown.values() for link in links})
-    readable = {each: entity for each, entity in entities.items() if may_read(caller, entity.visibility)}
+    readable = readable_records(app, caller, {link.id for links in shown.values() for link in links})
     return {
         each: [_related(link, readable[link.id]) for link in links if link.id in readable]
         for each, links in shown.items()
     }
+
+
+def links_of(app: App, caller: Principal, ids: Sequence[str]) -> Mapping[str, Sequence[Link]]:
+    """Return the current, visible links of each record, the latest first. Blocks."""
+    links_around, visible = app.ledger.relations.links_around, caller.visible
+    return links_around(caller.organization_id, ids, visibility=visible, limit=LINKS_PER_DIRECTION)
+
+
+def readable_records(app: App, caller: Principal, ids: Collection[str]) -> Mapping[str, Entity]:
+    found = app.ledger.records.entities(caller.organization_id, ids)
+    return {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
 
 
 def in_force(app: App, caller: Principal, ids: Collection[str], readable: Collection[str] | None = None) -> set[str]:
@@ -101,8 +108,7 @@ def leading_tasks(app: App, caller: Principal, project_id: str, scores: Mapping[
     return sorted(options, key=lambda option: (-option.score, [*UNDER_WAY].index(option.status)))[:LEADING]
 
 
-MOST = 3
-"""Most records of what is also known."""
+MOST_ALSO_KNOWN = 3
 ALL_WORDS = 0.999
 NEAR, AKIN = 0.5, 0.3
 """Cosines of the built-in model; unrelated texts stay below the second."""
@@ -142,10 +148,10 @@ def also_known(
     if plan.is_naive:
         return []
     filter_ = replace(plan.filter, any_of={"entity_type": others})
-    outside = retrieve(app, replace(plan, filter=filter_, wanted=MOST, expand=False))
+    outside = retrieve(app, replace(plan, filter=filter_, wanted=MOST_ALSO_KNOWN, expand=False))
     options = [*chosen_from, *options_of(request, outside, set())]
     strong = (each for each in options if each.nearness >= STRONG and each.id not in shown and each.status not in GONE)
-    best = nlargest(MOST + len(shown), strong, key=attrgetter("score"))
+    best = nlargest(MOST_ALSO_KNOWN + len(shown), strong, key=attrgetter("score"))
     read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
     told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()
     for each in best:
@@ -154,7 +160,7 @@ def also_known(
             continue
         told.add(words_of(entity))
         known.append(AlsoKnown.of(entity, type=entity.entity_type, score=each.score))
-    return known[:MOST]
+    return known[:MOST_ALSO_KNOWN]
 
 
 def reason(found: Candidate | None, facet: Facet, *, status: str = "", is_under_way: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from auth.policy import reaches_readers_of, visible_beside
 from auth.principal import Principal
@@ -16,12 +16,9 @@ from tools.reflecting.reflection.words import as_said, stated
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 
-NEAR = 10
-"""Records compared per statement."""
+COMPARED_RECORDS = 10
 INDEXED_WITHIN_S = 1.0
-"""Seconds to wait for what was written a moment ago."""
-LEAST_SHARED = 0.15
-"""Least idf-weighted share of a statement's words in a record."""
+LEAST_WORD_SHARE = 0.15
 DEPTH = 40
 QUERY_LIMIT = 400
 LATEST = 200
@@ -47,8 +44,7 @@ Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
 OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     content: str
     kind: str
     project: str | None = None
@@ -114,7 +110,7 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
             query=stated(statement.content).text[:QUERY_LIMIT],
             filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
             now=now,
-            wanted=NEAR,
+            wanted=COMPARED_RECORDS,
             asks=False,
             expand=False,
             boost_recent=False,
@@ -122,7 +118,7 @@ def compare(app: App, caller: Principal, statements: Sequence[Statement], visibi
             depth=DEPTH,
         )
         ranking = retrieve(app, plan)
-        ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
+        ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_WORD_SHARE]
         read = app.ledger.records.entities(organization, ids)
         near = [read[each] for each in ids if each in read]
         records = [each for each in near if matches(each, plan.filter) and _concerns(each, statement)]

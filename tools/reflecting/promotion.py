@@ -17,7 +17,7 @@ from tools.frame.audit_entries import memory_entry
 from tools.frame.json_values import without_none
 from tools.frame.operation import WRITERS, Call, Route, entry, mutation
 from tools.memory.captures import settle
-from tools.memory.remember import SPACES
+from tools.memory.remember import INHERITED_SCOPES
 from tools.records.entity_models import EntityFields, MutationReceipt
 from tools.records.linking import Link, record, related, require_linkable
 from tools.records.receipts import capture_receipt
@@ -91,14 +91,14 @@ AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
 
 
-def _route(path: str, *errors: int) -> Route:
+def route(path: str, *errors: int) -> Route:
     return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
 
 
 EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
 
 
-@mutation(_route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS)
+@mutation(route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
@@ -112,7 +112,7 @@ def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotio
     return _promotion_of(app, call, considered, entity, unlinked)
 
 
-@entry(_route("promote/preview", 400, 404), roles=WRITERS)
+@entry(route("promote/preview", 400, 404), roles=WRITERS)
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
     """Say what a promotion would do, where its record would be readable, and what speaks against it.
 
@@ -125,7 +125,7 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
     return preview_of(considered)
 
 
-@mutation(_route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
+@mutation(route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
     return review(app, call, request, judge(app, call.caller, request))
@@ -305,7 +305,7 @@ def _fields(considered: Considered) -> EntityFields:
         "capture_mode": SURFACE,
         **{name: said.metadata.get(name) for name in ("span", "intent")},
     }
-    if target is not None and target.memory_scope not in SPACES:
+    if target is not None and target.memory_scope not in INHERITED_SCOPES:
         given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
     return EntityFields(
         name=said.title or said.kind,

@@ -11,19 +11,10 @@ from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
 from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.frame.operation import WRITERS, Call, Result, Route, mutation
+from tools.frame.operation import WRITERS, Call, Result, mutation
 from tools.records.entity_models import Label
-from tools.reflecting.promotion import EVENTS, AutoReviewRequest, archive, judge, review, review_of
-from tools.reflecting.promotion_policy import (
-    Action,
-    Candidate,
-    Considered,
-    ExceptionReason,
-    Outcome,
-    Reviewed,
-    ReviewFields,
-    archivable,
-)
+from tools.reflecting.promotion import EVENTS, AutoReviewRequest, archive, judge, review, review_of, route
+from tools.reflecting.promotion_policy import Action, Candidate, ExceptionReason, Outcome, Reviewed, ReviewFields
 
 
 class DrainRequest(ReviewFields):
@@ -71,11 +62,7 @@ class Drainage(Result):
     metadata: JsonObject
 
 
-@mutation(
-    Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
-    roles=WRITERS,
-    events=EVENTS,
-)
+@mutation(route("review/drain", 400, 409), roles=WRITERS, events=EVENTS)
 def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
     """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
 
@@ -123,7 +110,8 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
     alone = replace(call, claim=None)
     try:
         considered = judge(app, call.caller, wanted)
-        reason = _archivable(request, considered, wanted)
+        archives = request.archive_exceptions and not request.dry_run
+        reason = considered.archivable(wanted.threshold, request.archive_exception_reasons) if archives else None
         if reason is not None and archive(app, alone, considered, reason):
             return Drained.of(review_of(considered, wanted), reason=reason, review_state="archived", archived=True)
         found = review(app, alone, wanted, considered, has_audit=not request.dry_run)
@@ -131,16 +119,6 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Dr
         return _unreviewed(request, candidate, error)
     # Promotions by others are not reported.
     return Drained.of(found, archived=False, promoted_id=found.promoted_id if found.applied else None)
-
-
-def _archivable(request: DrainRequest, considered: Considered, wanted: AutoReviewRequest) -> ExceptionReason | None:
-    if request.dry_run or not request.archive_exceptions or considered.is_over:
-        return None
-    reason = archivable(considered.exceptions(wanted.threshold), request.archive_exception_reasons)
-    known = considered.compared.known
-    if reason == "duplicate_candidate" and not any(each.kind == "duplicate" and each.is_certain for each in known):
-        return None
-    return reason
 
 
 def _unreviewed(request: DrainRequest, candidate: Candidate, error: EngrainError | None = None) -> Drained:

@@ -298,6 +298,11 @@ class Considered:
         }
         return [reason for reason, applies in found.items() if applies]
 
+    def archivable(self, threshold: float, asked: Collection[str]) -> ExceptionReason | None:
+        reason = archivable(self.exceptions(threshold), asked)
+        is_certain = any(each.kind == "duplicate" and each.is_certain for each in self.compared.known)
+        return None if reason == "duplicate_candidate" and not is_certain else reason
+
 
 def consider(caller: Principal, request: PromoteRequest, read: Read) -> Considered:
     candidate = candidate_for(caller, request.candidate_id, read)

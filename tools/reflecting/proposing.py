@@ -10,13 +10,12 @@ from pydantic import BaseModel, Field
 from tools.llm.model import LanguageModel
 from tools.reflecting.reflection.cues import mask
 from tools.reflecting.reflection.extract import finding, folded
-from tools.reflecting.reflection.finding import CEILINGS, KINDS, Finding
+from tools.reflecting.reflection.finding import KINDS, LABEL_CONFIDENCE, Finding
 from tools.reflecting.reflection.words import signals
 
 READ_LIMIT = 60_000
 """Characters; rules read longer notes."""
-MOST = 100
-"""Proposals that are read."""
+MOST_PROPOSALS = 100
 QUOTE_LIMIT = 2_000
 LEAST_SURE = 0.5
 _PLACES = 20
@@ -77,7 +76,7 @@ def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> tuple[lis
     collapsed = " ".join(match[0] for match in words)
     origins = [at for word in words for at in range(word.start(), word.end() + 1)]
     dropped, taken = Counter[str](), list[Finding]()
-    for proposal in sorted(proposals, key=lambda each: -each.confidence)[:MOST]:
+    for proposal in sorted(proposals, key=lambda each: -each.confidence)[:MOST_PROPOSALS]:
         spans = ((origins[start], origins[end - 1] + 1) for start, end in _places(collapsed, proposal.quote))
         free = (span for span in spans if all(span[1] <= each.start or span[0] >= each.end for each in taken))
         if proposal.kind not in KINDS or proposal.confidence < LEAST_SURE:
@@ -87,7 +86,7 @@ def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> tuple[lis
         elif not _is_stated(proposal):
             dropped["not_stated"] += 1
         else:
-            confidence = min(CEILINGS[proposal.kind], round(proposal.confidence, 2))
+            confidence = min(LABEL_CONFIDENCE[proposal.kind], round(proposal.confidence, 2))
             taken.append(finding(notes, proposal.kind, span, REASON, confidence))
     return folded(sorted(taken, key=lambda each: each.start), limit), dict(dropped)
 

@@ -10,7 +10,7 @@ from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
 from tools.llm.model import ModelFailed
 from tools.records.receipts import capture_receipt, readable_by
-from tools.reflecting.duplicates import Statement, compare
+from tools.reflecting.duplicates import OPPOSING, Statement, compare
 from tools.reflecting.proposing import READ_LIMIT, admit, propose
 from tools.reflecting.reflect_candidates import (
     Reflection,
@@ -50,16 +50,17 @@ def markdown(
 
 
 def _summary(candidates: Sequence[ReflectionCandidate], source_id: str | None) -> str:
-    kept = sum(each.persisted_id is not None for each in candidates)
-    kinds = [{finding.kind for finding in each.reflection_findings} for each in candidates]
-    known = sum("duplicate" in each for each in kinds)
-    opposed = sum(not each.isdisjoint(("contradiction", "supersession", "stale")) for each in kinds)
-    parts = [f"{len(candidates)} candidate{'' if len(candidates) == 1 else 's'}"]
-    parts += [f"{kept} kept"] if kept else []
-    parts += [f"{known} known already"] if known else []
-    parts += [f"{opposed} at odds with what is known"] if opposed else []
     source = f" The notes are kept as {source_id}." if source_id else ""
-    return f"{', '.join(parts)}.{source}" if candidates else f"Nothing in the notes is worth keeping.{source}"
+    if not candidates:
+        return f"Nothing in the notes is worth keeping.{source}"
+    kinds = [{finding.kind for finding in each.reflection_findings} for each in candidates]
+    counts = {
+        "kept": sum(each.persisted_id is not None for each in candidates),
+        "known already": sum("duplicate" in each for each in kinds),
+        "at odds with what is known": sum(not each.isdisjoint((*OPPOSING, "stale")) for each in kinds),
+    }
+    said = [f"{len(candidates)} candidate{'' if len(candidates) == 1 else 's'}"]
+    return ", ".join(said + [f"{count} {what}" for what, count in counts.items() if count]) + f".{source}"
 
 
 def _entry(candidate: ReflectionCandidate) -> list[str]:

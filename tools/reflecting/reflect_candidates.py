@@ -69,14 +69,19 @@ class ReflectRequest(Request):
     limit: int = Field(12, ge=1, le=25, description="Most candidates; the surest are returned.")
 
 
-class ClaimRecord(Result):
+class _Derived(Result):
+    confidence: float
+    source_ids: list[str]
+    created_at: datetime
+    metadata: JsonObject
+
+
+class ClaimRecord(_Derived):
     """Something that a candidate holds to be true."""
 
     id: str
     title: str
     content: str
-    confidence: float
-    source_ids: list[str]
     raw_source_ids: list[str]
     memory_scope: MemoryScope
     scope_key: str | None
@@ -86,39 +91,29 @@ class ClaimRecord(Result):
     contradicts_source_ids: list[str]
     supersedes_source_ids: list[str]
     superseded_by_source_id: str | None
-    created_at: datetime
-    metadata: JsonObject
 
 
-class ReflectionFinding(Result):
+class ReflectionFinding(_Derived):
     """Relation of a candidate to existing knowledge."""
 
     id: str
     kind: FindingKind
     target_source_id: str | None
     reason: str
-    confidence: float
     action: str
     lifecycle_state: Lifecycle
-    source_ids: list[str]
     related_source_ids: list[str]
     policy_reasons: list[str]
     reversible: bool
-    created_at: datetime
-    metadata: JsonObject
 
 
-class RelationshipRecord(Result):
+class RelationshipRecord(_Derived):
     """A relation that a candidate has where it is kept, or would have."""
 
     source_id: str
     target_id: str
     relationship_type: str
     reason: str
-    confidence: float
-    source_ids: list[str]
-    created_at: datetime
-    metadata: JsonObject
 
 
 class ReflectionCandidate(Result):

@@ -4,48 +4,44 @@ Rights, supersession and lifecycle are those of context packs.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from auth.memory_policy import may_read_memory
-from auth.policy import may_read, visible_beside
+from auth.policy import visible_beside
 from auth.principal import Principal
 from auth.visibility import members_key, project_key, space_key, team_key
 from stores.ledger import EntityQuery
 from stores.ledger.links import Link
-from stores.records import RAW_MEMORY, Entity, RawMemory
+from stores.records import Entity, RawMemory
 from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
 from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
-from tools.packs.options import READ, STRUCTURE, in_force, related_items
+from tools.packs.options import STRUCTURE, in_force, links_of, readable_records, related_items
 from tools.records.derivation import LINK
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
 
-SURFACE, GENERATED = "synthesis", ":generated"
-"""Capture surface of kept documents, and the end of their source ids."""
+SURFACE, GENERATED_SUFFIX = "synthesis", ":generated"
 QUERY_LIMIT = 4_000
 HUBS = ("project", "source")
-LOOKED_AT = 100
-"""Records of a section's kinds that a list is taken from, latest change first."""
+LISTED_RECORDS = 100
 SPARE = 2
 ARTIFACT = "artifact:"
-FIELDS: Mapping[str, Facet | None] = {
+FALLBACK_FACETS: Mapping[str, Facet | None] = {
     "decision_ids": "decisions",
     "task_ids": "active_work",
     "entity_ids": None,
     "artifact_ids": "artifacts",
 }
-"""Request fields, and the fallback facet of each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Floors:
+class Floors(NamedTuple):
     """Least cosines of a relevant record; chosen on `dev` of `docs/experiments/documents.md`.
 
     Higher than those of context packs: off-topic text weighs more in a document.
@@ -90,8 +86,7 @@ class SectionRequest(ContextRequest):
         return self.wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+class Pin(NamedTuple):
     id: str
     record: Entity | None = None
     lifecycle: str = ""
@@ -102,8 +97,7 @@ class Pin:
         return Pin(self.id) if self.is_output else self
 
 
-@dataclass(frozen=True, slots=True)
-class Gatherer:
+class Gatherer(NamedTuple):
     app: App
     call: Call
     request: PlanRequest
@@ -151,7 +145,7 @@ def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack
 
 def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> Pack:
     extent = gatherer.extent
-    entities = _readable(gatherer, [item.id for item in found.items])
+    entities = readable_records(gatherer.app, gatherer.caller, [item.id for item in found.items])
     generated = _generated_among(gatherer.app, gatherer.caller, entities.values())
     pins = gatherer.pins.get(section.id, ())
     pinned = [pin.record for pin in pins if pin.record is not None]
@@ -170,9 +164,7 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     if section.is_listed:
         room = extent.sources - len(items)
         sources += _listed(gatherer, section, left_out | {each.id for each in sources})[:room]
-    organization, visible = gatherer.caller.organization_id, gatherer.caller.visible
-    ids = [each.id for each in sources]
-    around = gatherer.app.ledger.relations.links_around(organization, ids, visibility=visible, limit=READ)
+    around = links_of(gatherer.app, gatherer.caller, [each.id for each in sources])
     if gatherer.request.include_neighborhoods:
         sources += _neighbours(gatherer, sources)
     corrections, claims = _judged(gatherer, sources, around)
@@ -211,7 +203,7 @@ def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Sourc
         visibility=visible_beside(caller, project),
         types=tuple(sorted(types_of(section.facets))),
         project_ids=() if project is None else (project,),
-        limit=LOOKED_AT,
+        limit=LISTED_RECORDS,
     )
     found, _ = gatherer.app.ledger.records.list_entities(caller.organization_id, query)
     usable = in_force(gatherer.app, gatherer.caller, [each.id for each in found])
@@ -233,11 +225,6 @@ def _fits(section: Section, entity: Entity) -> bool:
     return status in section.work or ("prior_art" in section.facets and status in DONE)
 
 
-def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
-    found = gatherer.app.ledger.records.entities(gatherer.caller.organization_id, ids)
-    return {each: entity for each, entity in found.items() if may_read(gatherer.caller, entity.visibility)}
-
-
 def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     request, extent, known = gatherer.request, gatherer.extent, {each.id for each in sources}
     around = related_items(gatherer.app, gatherer.caller, [*known], limit=extent.related, project_id=request.project)
@@ -248,7 +235,7 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
             is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, (source.id, related))
-    entities = _readable(gatherer, wanted)
+    entities = readable_records(gatherer.app, gatherer.caller, wanted)
     generated = _generated_among(gatherer.app, gatherer.caller, entities.values())
     told = [each for each in wanted if each in entities and each not in generated]
     told = [each for each in told if (entities[each].content or entities[each].description).strip()]
@@ -274,7 +261,8 @@ def _judged(
     }
     names = {source.id: source.name for source in sources}
     there = in_force(gatherer.app, gatherer.caller, {other for _, other in opposed} - names.keys())
-    names |= {each: shown_name(entity.name) for each, entity in _readable(gatherer, there).items()}
+    others = readable_records(gatherer.app, gatherer.caller, there)
+    names |= {each: shown_name(entity.name) for each, entity in others.items()}
     claims = [claim for source in sources for claim in source.claims]
     pairs = sorted({tuple(sorted(pair)) for pair in opposed if pair[1] in names})
     claims += [f"“{names[one]}” and “{names[other]}” contradict each other" for one, other in pairs]
@@ -303,9 +291,9 @@ def _read_pins(
     app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]
 ) -> Mapping[str, Sequence[Pin]]:
     placed = {each for section in sections for each in section.required_ids}
-    read = _read(app, caller, placed.union(*(getattr(request, field) for field in FIELDS)))
+    read = _read(app, caller, placed.union(*(getattr(request, field) for field in FALLBACK_FACETS)))
     pins = {section.id: [read[each].as_source() for each in section.required_ids] for section in sections}
-    for field, facet in FIELDS.items():
+    for field, facet in FALLBACK_FACETS.items():
         for each in getattr(request, field):
             if each not in placed:
                 placed.add(each)
@@ -328,19 +316,17 @@ def _home(sections: Sequence[Section], record: Entity | None, fallback: Facet | 
 
 def _read(app: App, caller: Principal, wanted: Collection[str]) -> Mapping[str, Pin]:
     organization = caller.organization_id
-    found = app.ledger.records.entities(organization, wanted)
-    readable = {each: entity for each, entity in found.items() if may_read(caller, entity.visibility)}
+    readable = readable_records(app, caller, wanted)
     pins = {each: Pin(each, readable.get(each)) for each in wanted}
     standings = app.ledger.records.statuses(organization, readable, visibility=caller.visible)
     for each, standing in standings.items():
         status = "superseded" if standing.superseded else standing.facets.status
         if status in GONE:
             pins[each] = Pin(each, lifecycle=status)
-    said = [each for each, entity in found.items() if entity.entity_type == RAW_MEMORY]
-    memories = [*app.ledger.memories.by_ids(organization, said).items()]
+    memories = [*app.ledger.memories.by_ids(organization, wanted).items()]
     for each in wanted:
         if each.startswith(ARTIFACT):
-            source = each if each.endswith(GENERATED) else each + GENERATED
+            source = each if each.endswith(GENERATED_SUFFIX) else each + GENERATED_SUFFIX
             memories += [(each, memory) for memory in app.ledger.memories.memories_from(organization, source)]
     for each, memory in memories:
         if may_read_memory(caller, memory.entity.visibility) and memory.capture.review_state != "archived":
@@ -350,7 +336,7 @@ def _read(app: App, caller: Principal, wanted: Collection[str]) -> Mapping[str, 
 
 
 def _is_generated(memory: RawMemory) -> bool:
-    return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED)
+    return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED_SUFFIX)
 
 
 def _generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:

@@ -20,10 +20,11 @@ from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import READERS, WRITERS, Call, Route, Tool, entry, mutation
 from tools.memory.memories import memory_draft
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
+from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
 from tools.retrieval.pipeline import answered
 from tools.runtime.threads import in_thread
-from tools.synthesis.gathering import GENERATED, SURFACE, gather, still_there
+from tools.synthesis.gathering import GENERATED_SUFFIX, SURFACE, gather, still_there
 from tools.synthesis.models import (
     Artifact,
     DraftRequest,
@@ -42,8 +43,7 @@ from tools.synthesis.templates import EXTENTS
 from tools.synthesis.writing import markdown, payload
 
 OPENING = "index_unavailable"
-WAITS_S = (0.2, 0.5, 1.0)
-"""Waits for indexes that did not contribute to a document."""
+INDEX_WAITS_S = (0.2, 0.5, 1.0)
 SAME_LIMIT = 20
 CITED_LIMIT = 500
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
@@ -143,7 +143,7 @@ async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> 
 
 async def _whole(app: App, call: Call, request: PlanRequest, *, is_drafted: bool) -> tuple[SynthesisRun, list[Told]]:
     answer = partial(_run, app, call, request, is_drafted=is_drafted)
-    for wait_s in WAITS_S:
+    for wait_s in INDEX_WAITS_S:
         run, told = await answered(app, call.caller.organization_id, answer)
         if not any(OPENING in pack.degraded.values() for pack in run.source_packs):
             return run, told
@@ -253,15 +253,10 @@ def _require_place(app: App, caller: Principal, request: DraftRequest) -> Visibi
     if request.memory_scope == "private":
         return writable_memory(caller, MemoryScopeRequest())
     try:
-        place = writable_memory(caller, MemoryScopeRequest("project", project))
+        require_live(str(project), app.ledger.records.entity(caller.organization_id, str(project)))
+        return writable_memory(caller, MemoryScopeRequest("project", project))
     except NoProject as error:
         raise request.project_refusal(str(project)) from error
-    if app.ledger.records.entity(caller.organization_id, str(project)) is None:
-        raise Forbidden(
-            f"Project {project} was deleted: its memories stay, new ones do not come.",
-            remediation="Name another project, or leave memory_scope out.",
-        )
-    return place
 
 
 def _keep(
@@ -301,7 +296,7 @@ def _memory_fields(
     return RawMemoryFields(
         raw_content=text,
         title=artifact.title,
-        source_id=f"{artifact.artifact_id}{GENERATED}",
+        source_id=f"{artifact.artifact_id}{GENERATED_SUFFIX}",
         memory_scope=place.memory_scope,
         scope_key=place.scope_key if place.memory_scope == "project" else None,
         project_id=request.project if is_there and place.memory_scope == "private" else None,

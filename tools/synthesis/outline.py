@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from auth.visibility import entity_key
 from stores.records import RAW_MEMORY, Entity, JsonObject
@@ -18,7 +19,7 @@ from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.reflecting.reflection.similarity import stem, terms
 from tools.search.answers import ORIGINS, Origin
 from tools.synthesis.models import PlanRequest, RequiredSection
-from tools.synthesis.templates import EXTENTS, LISTED, OPEN, TEMPLATES
+from tools.synthesis.templates import EXTENTS, LISTED_TYPES, OPEN, TEMPLATES
 from tools.text.plain import one_line, plain
 
 TITLE_LIMIT = 120
@@ -28,13 +29,11 @@ action timeline roadmap milestone risk gap issue problem question open key detai
 finding result verification testing conclusion recommendation appendix reference change work history highlights impact
 lesson learned known what why how main important point list describe explain section document report
 """
-GENERIC = frozenset(stem(word) for word in _GENERIC_WORDS.split())
-"""Stems that say which part a section is, not its subject."""
+GENERIC_STEMS = frozenset(stem(word) for word in _GENERIC_WORDS.split())
 _TEMPLATES = {each.title.casefold(): each for templates in TEMPLATES.values() for each in templates}
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(NamedTuple):
     id: str
     title: str
     prompt: str
@@ -77,7 +76,7 @@ def sections_of(request: PlanRequest) -> list[Section]:
             facets=each.facets,
             work=each.work,
             is_first=place == 1,
-            is_listed=request.output_type in LISTED,
+            is_listed=request.output_type in LISTED_TYPES,
         )
         for place, each in enumerate(TEMPLATES[request.output_type][:most], start=1)
     ]
@@ -85,7 +84,7 @@ def sections_of(request: PlanRequest) -> list[Section]:
 
 def _requested(place: int, wanted: RequiredSection, base: str) -> Section:
     own = "\n".join(filter(None, (wanted.title.strip(), wanted.prompt.strip())))
-    is_on_its_own = bool(terms(own).stems - GENERIC)
+    is_on_its_own = bool(terms(own).stems - GENERIC_STEMS)
     alike = None if is_on_its_own else _TEMPLATES.get(wanted.title.strip().casefold())
     return Section(
         id=_section_id(place, wanted.title),

@@ -14,8 +14,7 @@ from tools.text.plain import one_line
 
 NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400
-IN_ORDER = frozenset({"procedures", "planning"})
-"""Facets read from their beginning: steps are no list to pick from."""
+READ_FROM_START = frozenset({"procedures", "planning"})
 _NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
 SHARED = 3
@@ -95,7 +94,7 @@ def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iter
 
 def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:
     found = _sentences(source.text)
-    start = 0 if source.facet in IN_ORDER else _start(found, pack.section.query, extent.quoted)
+    start = 0 if source.facet in READ_FROM_START else _start(found, pack.section.query, extent.quoted)
     kept = _from(found, start, extent.quoted)
     text = " ".join([*(["…"] if start else []), *kept])
     name = source.name

@@ -1,8 +1,7 @@
 """Section templates by document type, and the extent of each depth."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tools.packs.facets import Facet
 
@@ -18,8 +17,7 @@ BLOCKED = frozenset({"blocked", "on_hold"})
 OPEN = UNDER_WAY | WAITING | BLOCKED
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     title: str
     prompt: str
     facets: tuple[Facet, ...]
@@ -88,12 +86,10 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     ),
 }
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
-LISTED: frozenset[OutputType] = frozenset({"handbook"})
-"""Types that also list what no search finds."""
+LISTED_TYPES: frozenset[OutputType] = frozenset({"handbook"})
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     sections: int
     sources: int
     related: int

@@ -33,10 +33,11 @@ def markdown(request: PlanRequest, told: Sequence[Told], verification: Verificat
     known = {source.id: source for each in told for source in each.pack.sources}
     cited = [known[each] for each in dict.fromkeys(each for one in told for each in one.source_ids)]
     gaps = [_gap(gap, titles[gap.section_id]) for gap in verification.gaps]
+    wishes = ["Asked for, and not checked here:", "", *(f"- {inert(each)}" for each in request.constraints)]
     parts = [
         f"# {inert(title_of(request))}",
         _about(request, cited),
-        *_constraints(request),
+        *(["\n".join(wishes)] if request.constraints else []),
         *(_section(each) for each in told),
         "\n".join(["## Sources", "", *([_source(each) for each in cited] or ["None."])]),
         _freshness(cited, told),
@@ -88,12 +89,6 @@ def _about(request: PlanRequest, cited: Sequence[Source]) -> str:
     records = "1 record" if len(cited) == 1 else f"{len(cited)} records"
     kind = "Document" if request.output_type == "custom" else _spoken(request.output_type).capitalize()
     return f"{kind}{whom}, compiled from {records}. Ids in brackets name what a line rests on."
-
-
-def _constraints(request: PlanRequest) -> Iterator[str]:
-    if request.constraints:
-        lines = [f"- {inert(each)}" for each in request.constraints]
-        yield "\n".join(["Asked for, and not checked here:", "", *lines])
 
 
 def _section(told: Told) -> str:

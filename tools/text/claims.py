@@ -21,8 +21,7 @@ der die das den dem des ein eine einen einem einer und oder ist sind war wird we
 zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann können
 """
 _GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
-GERMAN_WORDS = 2
-"""Different words that make a sentence German."""
+LEAST_GERMAN_WORDS = 2
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
 _COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
 _SHORT = 3
@@ -58,7 +57,7 @@ def _names(text: str) -> Iterator[str]:
     yield from code_words(text)
     prose = re.sub(r"`[^`]*`", lambda found: " " * len(found[0]), text)
     yield from (found[0] for found in _MIXED.finditer(prose))
-    nouns_are_capitalised = len(_GERMAN & set(prose.casefold().split())) >= GERMAN_WORDS
+    nouns_are_capitalised = len(_GERMAN & set(prose.casefold().split())) >= LEAST_GERMAN_WORDS
     for found in _CAPITALISED.finditer(prose):
         word = found[0]
         has_more = any(character.isupper() or character.isdigit() for character in word[1:])

@@ -23,11 +23,10 @@ _CREDENTIALS = (
 """Patterns, each with texts of which one stands in each match, in lower case: looking for those is much faster."""
 _NEW = r"(?!\[redacted\]|\s)"
 _VALUE = _NEW + r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
-_ORDINARY = (
+_NO_PASSWORDS = (
     r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
     r"|set|reset|wrong|incorrect|invalid|bad|weak|strong|short|long|valid|correct|unknown|optional|out|safe|\w+ed)\b"
 )
-"""Words after `the password is` that are no password."""
 _NAMES = (
     *(f"{word}{mark}key" for word in ("api", "access", "account", "private") for mark in ("", " ", "_", "-")),
     *("secret", "token", "passw", "pwd", "credential"),
@@ -48,7 +47,7 @@ _NAMED_VALUES = tuple(
         (
             (*_NAMES, "passp", "passc", "pin "),
             rf"\b(?:{_NAMED}|passphrase|passcode|pin) (?:is|was|will be):? +",
-            rf"(?!{_ORDINARY}){_VALUE}",
+            rf"(?!{_NO_PASSWORDS}){_VALUE}",
         ),
     )
 )

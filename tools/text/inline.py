@@ -11,8 +11,7 @@ from tools.text.plain import one_line
 
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")
-_ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
-"""Roles of reStructuredText."""
+_RST_ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
 _SPECIAL = re.compile(r"[\\`*\[\]<~$|]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _LINE_START = re.compile(r"(?:[#>+=-]|\d{1,9}(?=[.)](?:\s|$)))")
 _OPENING = "([{\"'\u201c\u2018*_"
@@ -49,7 +48,7 @@ _NAMES = frozenset(_PROPER.split())
 
 
 def inert(text: str) -> str:
-    line = _ROLE.sub("", _LINK.sub(_spoken_link, one_line(text)))
+    line = _RST_ROLE.sub("", _LINK.sub(_spoken_link, one_line(text)))
     parts: list[str] = []
     rendered = ([code(piece)] if is_code else map(_word, re.split(r"(\s+)", piece)) for is_code, piece in _pieces(line))
     for part in chain.from_iterable(rendered):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflecting.proposing import MOST, Proposal, admit
-from tools.reflecting.reflection.finding import CEILINGS, KINDS
+from tools.reflecting.proposing import MOST_PROPOSALS, Proposal, admit
+from tools.reflecting.reflection.finding import KINDS, LABEL_CONFIDENCE
 
 NOTES = "We moved the queue\n  to NATS. Latency fell to 40 ms. Do not use Redis for locks. Latency fell to 40 ms."
 
@@ -57,12 +57,12 @@ def test_spans_exist_apart_and_confidence_is_bounded(notes: str, several: list[P
     for finding in findings:
         assert notes[finding.start : finding.end] == finding.content
         assert finding.start >= end
-        assert 0.5 <= finding.confidence <= CEILINGS[finding.kind]
+        assert 0.5 <= finding.confidence <= LABEL_CONFIDENCE[finding.kind]
         end = finding.end
 
 
 def test_hostile_repetition_takes_no_long() -> None:
     notes = "a " * 30_000
     began = time.perf_counter()
-    admit(notes, [proposed("claim", "a " * 900 + "b")] * MOST, limit=25)
+    admit(notes, [proposed("claim", "a " * 900 + "b")] * MOST_PROPOSALS, limit=25)
     assert time.perf_counter() - began < 10

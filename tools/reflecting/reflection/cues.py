@@ -8,8 +8,8 @@ The first required element must be words or masked.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tools.reflecting.reflection.finding import Kind
 from tools.reflecting.reflection.words import IMPERATIVES
@@ -98,8 +98,7 @@ def words_of(masked: str) -> list[str]:
 SURE, CLEAR, FAIR = 1.0, 0.93, 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """Phrases separated by semicolons; `says` completes the reason of a finding."""
 
     kind: Kind

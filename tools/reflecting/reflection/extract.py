@@ -3,18 +3,19 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
+from typing import NamedTuple
 
 from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits, mask, words_of
-from tools.reflecting.reflection.finding import CEILINGS, CUED, Finding, Kind, word_set
+from tools.reflecting.reflection.finding import CUE_CONFIDENCE, LABEL_CONFIDENCE, Finding, Kind, word_set
 from tools.reflecting.reflection.layout import Block, blocks, sentences
 from tools.reflecting.reflection.similarity import groups
 from tools.reflecting.reflection.words import (
     IMPERATIVES,
     NOTHING,
-    PEOPLE_DO,
     REJECTED,
+    VERBS_OF_PEOPLE,
     Announced,
     announced,
     as_said,
@@ -29,13 +30,11 @@ from tools.text.plain import one_line
 SENTENCE_LIMIT = 1_200
 """Characters; anything longer is data, not prose."""
 _SESSION_LIMIT = 2_000
-_SESSION_WORDS = 25
-"""Notes with fewer words and no finding are small talk."""
+_LEAST_SESSION_WORDS = 25
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _LEADS = ("to ", "how to ", "steps", "procedure", "workaround", "fix", "runbook", "the fix", "in order to")
 FLOOR = 0.62
-_SHOWN = 40
-"""Characters of a cue in the reason."""
+_CUE_CHARACTERS = 40
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|yep|no|hm+|well|aha?|oh|um|uh|also|good|great|right|now|then|→|->|"
@@ -116,7 +115,7 @@ def _steps(found: Sequence[Block], notes: str) -> Finding:
     if found[0].ordered:
         line = notes.rfind("\n", 0, start) + 1
         start = line + len(notes[line:start]) - len(notes[line:start].lstrip())
-    return finding(notes, "procedure", (start, found[-1].end), "Numbered steps.", CEILINGS["procedure"])
+    return finding(notes, "procedure", (start, found[-1].end), "Numbered steps.", LABEL_CONFIDENCE["procedure"])
 
 
 def _session(notes: str) -> Iterator[Finding]:
@@ -124,26 +123,24 @@ def _session(notes: str) -> Iterator[Finding]:
     words = sum(
         len(_WORD.findall(notes, block.start, min(block.end, block.start + SENTENCE_LIMIT))) for block in prose[:200]
     )
-    if words < _SESSION_WORDS:
+    if words < _LEAST_SESSION_WORDS:
         return
     start = prose[0].start
     ends = (block.start + end for block in prose for _, end in sentences(notes[block.start : block.end]))
     end = max(takewhile(lambda each: each - start <= _SESSION_LIMIT, ends), default=start)
     if end > start:
         reason = "The notes hold no cue, so they are kept as one record of the session."
-        yield finding(notes, "session", (start, end), reason, CEILINGS["session"])
+        yield finding(notes, "session", (start, end), reason, LABEL_CONFIDENCE["session"])
 
 
-@dataclass(frozen=True, slots=True)
-class _Vote:
+class _Vote(NamedTuple):
     kind: Kind
     strength: float
     reason: str
-    ceiling: float
+    confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(NamedTuple):
     text: str
     masked: str
     words: list[str]
@@ -173,7 +170,7 @@ def _judge(statement: _Statement, *, first: bool) -> tuple[Kind, str, float] | N
     if not sure:
         return None
     sureness, vote = max(sure, key=lambda each: (each[0], -_ORDER.index(each[1].kind)))
-    return (vote.kind, vote.reason, vote.ceiling) if sureness >= FLOOR else None
+    return (vote.kind, vote.reason, vote.confidence) if sureness >= FLOOR else None
 
 
 def _says_something(statement: _Statement) -> bool:
@@ -188,16 +185,16 @@ def _says_something(statement: _Statement) -> bool:
 def _announced(statement: _Statement, *, first: bool) -> Iterator[_Vote]:
     block, label = statement.block, statement.label
     if label and label != "mute":
-        yield _Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label])
+        yield _Vote(label, SURE, f"A label announces {_a(label)}.", LABEL_CONFIDENCE[label])
     if statement.dated and not statement.words[0].endswith("ed"):
-        yield _Vote("plan", FAIR, "A day or month announces it.", CEILINGS["plan"])
+        yield _Vote("plan", FAIR, "A day or month announces it.", LABEL_CONFIDENCE["plan"])
     if block.checked is False and first:
-        yield _Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"])
+        yield _Vote("task", SURE, "An empty check box stands before it.", LABEL_CONFIDENCE["task"])
     context = announced(block.context)
     if context and context != "mute" and not label and (block.item or context not in ("procedure", "artifact")):
         strength = _ITEM_UNDER_HEADING if block.item and first else _PROSE_UNDER_HEADING
         reason = f"It stands under a heading that announces {_a(context)}."
-        yield _Vote(context, strength, reason, CEILINGS[context])
+        yield _Vote(context, strength, reason, LABEL_CONFIDENCE[context])
 
 
 def _owned(statement: _Statement) -> Iterator[_Vote]:
@@ -211,19 +208,19 @@ def _owned(statement: _Statement) -> Iterator[_Vote]:
         strength = _EXPECTED_OWNER if expected else FAIR if link == "will" else CLEAR
     elif expected and does:
         strength = _EXPECTED_OWNER
-    elif verb in PEOPLE_DO and not link:
+    elif verb in VERBS_OF_PEOPLE and not link:
         strength = FAIR
     else:
         return
-    yield _Vote("task", strength, f"“{name}” is to do it.", CEILINGS["task"])
+    yield _Vote("task", strength, f"“{name}” is to do it.", LABEL_CONFIDENCE["task"])
 
 
 def _cued(statement: _Statement) -> Iterator[_Vote]:
     quoted = quotations(statement.text)
     for row, first, last in hits(statement.masked, statement.words):
         is_quoted = any(start <= first and last <= end for start, end in quoted)
-        reason = f"“{one_line(statement.text[first:last], _SHOWN)}” {row.says}."
-        yield _Vote(row.kind, row.strength * (0.5 if is_quoted else 1.0), reason, CUED[row.kind])
+        reason = f"“{one_line(statement.text[first:last], _CUE_CHARACTERS)}” {row.says}."
+        yield _Vote(row.kind, row.strength * (0.5 if is_quoted else 1.0), reason, CUE_CONFIDENCE[row.kind])
 
 
 _MUTED: dict[str, frozenset[Kind]] = {
@@ -249,7 +246,7 @@ def _weighed(vote: _Vote, statement: _Statement) -> float:
         if vote.kind == "idea" and (is_mute or (vote.strength < CLEAR and block.context != "idea")):
             return 0.0
     doubt = 0.15 if "hedge" in found and vote.kind not in ("idea", "task") else 0.0
-    return vote.ceiling * vote.strength - doubt - (0.05 if is_mute else 0.0)
+    return vote.confidence * vote.strength - doubt - (0.05 if is_mute else 0.0)
 
 
 def _a(kind: str) -> str:

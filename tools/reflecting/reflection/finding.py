@@ -14,13 +14,11 @@ SENSITIVITIES: tuple[Sensitivity, ...] = get_args(Sensitivity)
 
 TITLE_LIMIT = 120
 
-CEILINGS: dict[Kind, float] = {
+LABEL_CONFIDENCE: dict[Kind, float] = {
     "decision": 0.86, "plan": 0.84, "task": 0.82, "artifact": 0.82, "idea": 0.82, "claim": 0.78, "procedure": 0.76,
     "session": 0.60,
 }  # fmt: skip
-"""Confidence of what a label or check box announces."""
-CUED: dict[Kind, float] = {**CEILINGS, "plan": 0.80, "idea": 0.72}
-"""Confidence by wording alone."""
+CUE_CONFIDENCE: dict[Kind, float] = {**LABEL_CONFIDENCE, "plan": 0.80, "idea": 0.72}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from tools.reflecting.reflection.finding import word_set
-from tools.reflecting.reflection.words import TITLES, Context, heading_context
+from tools.reflecting.reflection.words import HEADING_OPENINGS, Context, heading_context
 
 ABBREVIATIONS = word_set(
     """
@@ -17,13 +17,12 @@ ABBREVIATIONS = word_set(
     """
 )
 _BEFORE_NUMBER = word_set("art ch fig figs no nos nr p pp par sec vol v")
-_BEFORE_CAPITAL = word_set(
+_END_BEFORE_CAPITAL = word_set(
     """
     etc inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat
     sun a.m p.m e.u u.s u.k
     """
 )
-"""Abbreviations that end a sentence only before a capital letter."""
 
 # Possessive, so that a long run of marks is read once.
 _END = re.compile("(?:(?<![.!?…])[.!?…]++[\"'”’»)\\]*_`]*+(?=\\s|$)|[\u3002\uff01\uff1f]+[」』”]*)")
@@ -65,7 +64,7 @@ def _ends_here(text: str, start: int, at: int, end: int) -> bool:
 def _is_abbreviated(text: str, start: int, at: int, word: str, following: str) -> bool:
     if word in _BEFORE_NUMBER and following.isdigit():
         return True
-    if word in _BEFORE_CAPITAL:
+    if word in _END_BEFORE_CAPITAL:
         return not following.isupper()
     if word in ABBREVIATIONS or word in ("e.g", "i.e", "z.b", "d.h", "w.r.t"):
         return True
@@ -267,7 +266,7 @@ def _heading(reader: _Reader, start: int, end: int, following: tuple[int, int]) 
 def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tuple[int, Context | None] | None:
     notes = reader.notes
     is_alone = not notes[following[0] : following[1]].strip()
-    if text.lower().startswith(TITLES) and (is_alone or _NUMBER.match(notes, *following)):
+    if text.lower().startswith(HEADING_OPENINGS) and (is_alone or _NUMBER.match(notes, *following)):
         return 7, heading_context(text.split(":")[0])
     label = _LABELLED.fullmatch(text)
     if not label or text.startswith(("- ", "* ", "+ ")) or _TIME.match(text):

@@ -26,14 +26,13 @@ IMPERATIVES = word_set(
     whitelist wire work wrap write
     """
 )
-PEOPLE_DO = word_set(
+VERBS_OF_PEOPLE = word_set(
     """
     arranges asks books buys clarifies contacts coordinates discusses drafts estimates interviews investigates orders
     organises organizes prepares presents collects updates hands brings creates recruits reminds
     reviews schedules sketches talks writes
     """
 )
-"""Verbs that mark the name before them as a person, not a program."""
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"
@@ -116,8 +115,7 @@ LABELS: dict[Context, str] = {
 NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
     "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
 }  # fmt: skip
-TITLES = ("brainstorm", "how to ", "howto", "runbook", "how we ")
-"""Openings of a heading without a mark."""
+HEADING_OPENINGS = ("brainstorm", "how to ", "howto", "runbook", "how we ")
 _ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
 _LAST = word_set("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
 """Labels that other words may precede (“quick fix”)."""
@@ -180,12 +178,11 @@ def _label_context(text: str) -> Context | None:
 
 
 _MARKS = re.compile(r"[ \t]*+(?:(?:[-+*•>#]++|[0-9]{1,3}[.)]|\[[ xX~-]?\])(?:[ \t]++|$))+")
-_PLAIN = word_set(
+_KIND_LABELS = word_set(
     "decision decisions decided agreed agreement resolution verdict conclusion outcome finding fact learning lesson "
     "learned insight observation til note nb todo to-do action task fixme follow-up plan idea proposal suggestion "
     "thought question q rule claim"
 ) | {"lesson learned", "to do", "action item", "follow up", "open question"}
-"""Labels that name a kind and no subject."""
 _SAID_NO = re.compile(r"(?i:\b(?:not|rejected|vetoed|declined|dropped|discarded|abandoned|won'?t)\b)")
 _WORDS_OF = re.compile(r"[^\W\d_][\w' -]*")
 UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
@@ -208,7 +205,7 @@ def stated(text: str, context: Context | None = None) -> Stated:
         return Stated(text, context, struck)
     announced, end = label
     word = _WORDS_OF.search(text[:end])
-    is_plain = word is not None and word[0].strip().lower() in _PLAIN and "(" not in text[:end]
+    is_plain = word is not None and word[0].strip().lower() in _KIND_LABELS and "(" not in text[:end]
     is_rejected = announced == REJECTED or _SAID_NO.search(text[:end]) is not None
     return Stated(text[end:] if is_plain or is_rejected else text, announced, struck or is_rejected)
 

@@ -4,7 +4,7 @@ import pytest
 
 from tools.reflecting.reflection.cues import ROWS, Row, compile_phrase
 from tools.reflecting.reflection.extract import extract
-from tools.reflecting.reflection.finding import CEILINGS, KINDS
+from tools.reflecting.reflection.finding import KINDS, LABEL_CONFIDENCE
 
 KEPT = {
     "decision": [
@@ -92,10 +92,10 @@ def test_confidence_is_that_of_the_kind_and_its_cue(text: str, confidence: float
     assert [finding.confidence for finding in extract(text)] == [confidence]
 
 
-@pytest.mark.parametrize("kind", sorted(CEILINGS.keys() - {"session"}))
+@pytest.mark.parametrize("kind", sorted(LABEL_CONFIDENCE.keys() - {"session"}))
 def test_a_label_gives_the_confidence_of_its_kind(kind: str) -> None:
     [found] = extract(f"{kind.capitalize()}: the cache of the workers is warmed at night.")
-    assert (found.kind, found.confidence) == (kind, CEILINGS[found.kind])
+    assert (found.kind, found.confidence) == (kind, LABEL_CONFIDENCE[found.kind])
 
 
 def test_the_reason_names_the_words_that_count() -> None:
