@@ -95,7 +95,7 @@ def _codehost(app: App) -> CodeHost:
 
 async def _leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
     state, _ = new_token()
-    url, held = await client.authorize_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
+    url, held = await client.sign_in_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
     return Redirect(location=url, cookies=(_state_cookie(cookie),))
 
