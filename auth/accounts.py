@@ -8,12 +8,11 @@ from datetime import datetime, timedelta
 
 from auth.api_keys import Keys, is_api_key
 from auth.grants import ClientGrants, is_client_token
-from auth.one_time import token_hash
 from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
 from auth.principal import Principal, RecentPrincipals
-from auth.tokens import Tokens
+from auth.tokens import Tokens, token_hash
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import AuditDraft, Ledger, address_key
 from stores.records import ExternalIdentity, Identity, Invitation, JsonObject, Organization, Role, Session, User

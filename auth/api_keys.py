@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import get_args
 
-from auth.one_time import keyed_hash
 from auth.policy import principal_of
 from auth.principal import Principal, Scope, narrowed_to, narrowed_to_spaces
+from auth.tokens import keyed_hash
 from stores.errors import AuthenticationRequired
 from stores.jobs import Job
 from stores.ledger import AuditDraft, Ledger

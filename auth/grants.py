@@ -13,11 +13,10 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from auth.one_time import new_token, token_hash
 from auth.origin import NOWHERE, Origin
 from auth.policy import principal_of
 from auth.principal import Principal, Scope
-from auth.tokens import Tokens
+from auth.tokens import Tokens, new_token, token_hash
 from stores.errors import AuthenticationRequired, InvalidRequest
 from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
 from stores.records import JsonObject

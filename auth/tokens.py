@@ -1,5 +1,8 @@
-"""Access and refresh tokens (JWT)."""
+"""Access and refresh tokens (JWT), and random tokens with their hashes."""
 
+import hashlib
+import hmac
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -82,3 +85,20 @@ class Tokens:
         if any(name is not None and not isinstance(name, str) for name in names):
             raise AuthenticationRequired("The token is not valid.")
         return Claims(*names, expires_at=claims["exp"])
+
+
+def new_token() -> tuple[str, str]:
+    """Make a token of 256 random bits; return it with its hash."""
+    token = secrets.token_urlsafe(32)
+    return token, token_hash(token)
+
+
+def token_hash(token: str) -> str:
+    """Plain SHA-256: 256 random bits need no salt or slow hash."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def keyed_hash(secret: str, purpose: bytes, text: str) -> str:
+    """Hash with a key derived from the server's secret for one purpose."""
+    key = hmac.digest(secret.encode(), purpose, hashlib.sha256)
+    return hmac.new(key, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()

@@ -14,9 +14,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from auth.grants import SCOPE, AuthorizationRequest, OAuthRefused, is_loopback, registered_uri, required, same_resource
-from auth.one_time import new_token, token_hash
 from auth.origin import client_of, origin_of
 from auth.principal import Principal
+from auth.tokens import new_token, token_hash
 from rest_bridge.bodies import parse_object, read_body, read_form, read_query
 from rest_bridge.envelope import REFUSE, UnsupportedMediaType, refusal, require_own_host, status_of
 from rest_bridge.mcp_discovery import MCP_PATH, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH, base_url

@@ -17,7 +17,7 @@ import anyio
 from auth.accounts import Accounts
 from auth.external.addresses import Destinations
 from auth.external.attempts import Attempts
-from auth.external.codehost import CodeHost, CodeHostSite
+from auth.external.codehost import CodeHost
 from auth.external.oidc import OidcClient
 from auth.external.outbound import load
 from auth.passwords import WORKERS, Passwords
@@ -199,7 +199,7 @@ def _opened(
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = Providers(
-            codehost=CodeHost(_spec(CodeHostSite, settings, "codehost")) if settings.codehost_client_id else None,
+            codehost=_spec(CodeHost, settings, "codehost") if settings.codehost_client_id else None,
             oidc={each.name: OidcClient(each, clock) for each in (settings.oidc.resolved() if settings.oidc else ())},
             attempts=Attempts(stores.ledger, clock),
             destinations=Destinations(settings.frontend_url),

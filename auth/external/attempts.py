@@ -5,8 +5,9 @@ import secrets
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
-from auth.one_time import token_hash
+from auth.tokens import token_hash
 from stores.errors import InvalidRequest
 from stores.ledger import Ledger
 
@@ -14,10 +15,7 @@ KIND = "oauth_state"
 LIFETIME = timedelta(minutes=10)
 MOST = 4
 _SECRET = re.compile(r"[A-Za-z0-9_-]{22}")
-
-
-def _fresh() -> str:
-    return secrets.token_urlsafe(32)
+_fresh = partial(secrets.token_urlsafe, 32)
 
 
 @dataclass(frozen=True, slots=True)

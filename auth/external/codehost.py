@@ -14,30 +14,25 @@ _LARGEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class CodeHostSite:
+class CodeHost:
     client_id: str
     client_secret: str = field(repr=False)
     authorize_url: str
     token_url: str
     api_url: str
 
-
-class CodeHost:
-    def __init__(self, site: CodeHostSite) -> None:
-        self._site = site
-
-    async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        async with exchange_with(CODEHOST, self._site.client_id, self._site.client_secret) as exchange:
-            return exchange.authorize_url(self._site.authorize_url, attempt, state, scope=SCOPES)
+    async def sign_in_url(self, attempt: Attempt, state: str) -> str:
+        async with exchange_with(CODEHOST, self.client_id, self.client_secret) as exchange:
+            return exchange.authorize_url(self.authorize_url, attempt, state, scope=SCOPES)
 
     async def account(self, attempt: Attempt, code: str) -> Vouched:
-        async with exchange_with(CODEHOST, self._site.client_id, self._site.client_secret) as exchange:
-            tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
+        async with exchange_with(CODEHOST, self.client_id, self.client_secret) as exchange:
+            tokens = await exchange.token(self.token_url, attempt, code, "client_secret_post")
             if isinstance(tokens, str):
                 raise codehost_refused(tokens)
             if (token := bearer_of(tokens)) is None:
                 raise exchange.failed("answered without an access token")
-            api = self._site.api_url.rstrip("/")
+            api = self.api_url.rstrip("/")
             user = await exchange.read_object(f"{api}/user", "user", token=token)
             number = user.get("id")
             if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _LARGEST_ID:

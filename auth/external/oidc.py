@@ -88,7 +88,7 @@ class OidcClient:
         self.provider = provider
         self._clock = clock
 
-    async def authorize_url(self, attempt: Attempt, state: str) -> str:
+    async def sign_in_url(self, attempt: Attempt, state: str) -> str:
         """Return the sign-in URL, with `prompt=none` for a silent refresh."""
         async with self._exchange() as exchange:
             published = await self._discover(exchange)

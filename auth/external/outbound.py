@@ -1,8 +1,8 @@
 """HTTP calls to sign-in providers, limited in time and size, without redirects."""
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -46,11 +46,12 @@ async def exchange_with(provider: str, client_id: str, client_secret: str) -> As
         BadGateway: Its answer is not valid.
     """
     tls = await anyio.to_thread.run_sync(load)
+    import httpx2  # noqa: PLC0415 - loaded above
     from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
 
     from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
 
-    with _translated(provider):
+    try:
         async with AsyncOAuth2Client(
             client_id,
             client_secret,
@@ -63,6 +64,15 @@ async def exchange_with(provider: str, client_id: str, client_secret: str) -> As
         ) as client:
             with anyio.fail_after(DEADLINE_S):
                 yield Exchange(provider, client)
+    except (httpx2.TimeoutException, TimeoutError):
+        raise _down(provider, "did not answer in time") from None
+    except httpx2.HTTPStatusError as error:
+        status = error.response.status_code
+        raise (_down if status >= 500 or status == 429 else _bad)(provider, f"answered {status}") from None
+    except (httpx2.DecodingError, httpx2.ProtocolError) as error:
+        raise _bad(provider, "broke off, or answered with something that is no HTTP or too much of it") from error
+    except (httpx2.RequestError, httpx2.InvalidURL) as error:
+        raise _down(provider, f"cannot be reached ({type(error).__name__})") from error
 
 
 class Exchange:
@@ -139,20 +149,3 @@ def _bad(provider: str, happened: str) -> BadGateway:
         code="provider_answer_invalid",
         remediation="Ask the operator to compare the provider's settings with what the provider documents.",
     )
-
-
-@contextmanager
-def _translated(provider: str) -> Iterator[None]:
-    import httpx2  # noqa: PLC0415 - loaded before
-
-    try:
-        yield
-    except (httpx2.TimeoutException, TimeoutError):
-        raise _down(provider, "did not answer in time") from None
-    except httpx2.HTTPStatusError as error:
-        status = error.response.status_code
-        raise (_down if status >= 500 or status == 429 else _bad)(provider, f"answered {status}") from None
-    except (httpx2.DecodingError, httpx2.ProtocolError) as error:
-        raise _bad(provider, "broke off, or answered with something that is no HTTP or too much of it") from error
-    except (httpx2.RequestError, httpx2.InvalidURL) as error:
-        raise _down(provider, f"cannot be reached ({type(error).__name__})") from error

@@ -35,8 +35,8 @@ from tools.records.derivation import REMEMBERED, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
-from tools.records.rejected import require_not_rejected
 from tools.records.storing import wait_until_visible
+from tools.records.trust import require_not_rejected
 from tools.records.workflow import checked_workflow, moved, update_epics, workflow_fields
 
 

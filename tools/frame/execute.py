@@ -7,9 +7,9 @@ from dataclasses import replace
 from pydantic import BaseModel, JsonValue
 
 from auth.accounts import SignedIn
-from auth.one_time import keyed_hash
 from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
+from auth.tokens import keyed_hash
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
 from stores.records import JsonObject

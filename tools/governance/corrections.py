@@ -31,8 +31,8 @@ from tools.governance.lifecycle import (
 )
 from tools.memory.spaces import INSUFFICIENT
 from tools.records.receipts import receipt_for
-from tools.records.rejected import scope_of_words
 from tools.records.storing import until_visible
+from tools.records.trust import scope_of_words
 from tools.runtime.threads import in_thread
 
 REDACTED = "[redacted]"

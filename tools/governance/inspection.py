@@ -116,11 +116,10 @@ def event_view(entry: AuditEntry) -> MemoryEvent:
     draft = entry.draft
     sources, derived = texts_in(draft.details.get("source_ids")), texts_in(draft.details.get("derived_ids"))
     allowed = draft.details.get("policy_allowed")
-    return MemoryEvent(
+    return MemoryEvent.of(
+        draft,
         id=entry.id,
-        organization_id=draft.organization_id,
         user_id=draft.actor_id,
-        action=draft.action,
         **{name: said if isinstance(said := draft.details.get(name), str) else None for name in _TEXTS},
         source_ids=sources[:SHOWN_IDS],
         source_ids_truncated=len(sources) > SHOWN_IDS,

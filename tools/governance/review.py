@@ -25,7 +25,7 @@ from tools.governance.corrections import corrected_memory, refusal_of, store_cor
 from tools.governance.lifecycle import CorrectionAction, CorrectionRequest, Lifecycle, erasure_of
 from tools.memory.captures import settle_by_hand
 from tools.records.entity_models import CONTENT_LIMIT, EntityId
-from tools.records.rejected import scope_of_words
+from tools.records.trust import scope_of_words
 from tools.reflecting.promotion import promote_candidate
 from tools.reflecting.promotion_policy import EditedRequest
 from tools.text.credentials import redacted

@@ -20,7 +20,7 @@ from tools.memory.memories import memory_draft
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.memory_models import RawMemoryFields
 from tools.records.receipts import capture_receipt
-from tools.records.rejected import scope_of_words
+from tools.records.trust import scope_of_words
 from tools.reflecting.promotion_policy import InputScope
 
 SURFACE = "share"
@@ -157,10 +157,10 @@ def _judged(app: App, tx: Transaction, caller: Principal, request: ShareRequest)
         else:
             sources.append(memory)
     refusal = target_reason if place is None else next(iter(denials.values()), None)
-    preview = SharePreview(
+    preview = SharePreview.of(
+        request,
         allowed=refusal is None,
         reason=refusal or "share_preview_allowed",
-        target_scope=request.target_scope,
         target_scope_key=place.scope_key if place is not None else request.target_scope_key,
         source_ids=list(dict.fromkeys(request.source_ids)),
         visible_source_ids=[each.entity.id for each in sources],

@@ -7,8 +7,8 @@ from typing import Annotated, cast
 from pydantic import Field, JsonValue, StringConstraints
 from pydantic_core import to_jsonable_python
 
-from auth.one_time import keyed_hash
 from auth.principal import Principal
+from auth.tokens import keyed_hash
 from auth.visibility import members_key
 from stores.errors import InvalidRequest
 from stores.ledger.documents import ChunkPlace

@@ -27,8 +27,8 @@ from tools.records.entity_types import RELATIONSHIP_TYPES
 from tools.records.linking import Link, record
 from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import audit_project, grant_project, require_live
-from tools.records.rejected import rejected_among, rejection
 from tools.records.storing import draft_of, store_in
+from tools.records.trust import rejected_among, rejection
 
 SHOWN = 100
 SURFACE = "import"

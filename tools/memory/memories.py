@@ -25,8 +25,8 @@ from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
-from tools.records.rejected import require_not_rejected
 from tools.records.storing import until_visible
+from tools.records.trust import require_not_rejected
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import Plan

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn, TokenReplayed, require_invitation
-from auth.one_time import token_hash
 from auth.rights import require_session
+from auth.tokens import token_hash
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, ValidationFailed
 from stores.records import JsonObject, Role, User
 from tools.app import App

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 from pydantic import Field, StringConstraints
 
-from auth.one_time import keyed_hash, new_token, token_hash
 from auth.principal import Principal
 from auth.rights import require_session
+from auth.tokens import keyed_hash, new_token, token_hash
 from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import AuditDraft, DeviceLogin, DeviceRefusal
 from stores.records import JsonObject, Session

@@ -13,8 +13,8 @@ from auth.external.codehost import CodeHost, codehost_refused
 from auth.external.oidc import OidcClient, not_signed_in
 from auth.external.provider import OidcProvider
 from auth.external.vouched import Entrance, Vouched, bound_organization, role_of, vouched
-from auth.one_time import new_token
 from auth.rights import require_session
+from auth.tokens import new_token
 from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, NotFound
 from stores.ledger import CODEHOST
 from stores.records import Role
@@ -95,7 +95,7 @@ def _codehost(app: App) -> CodeHost:
 
 async def _leave(app: App, call: Call, client: CodeHost | OidcClient, attempt: Attempt) -> Redirect:
     state, _ = new_token()
-    url, held = await client.authorize_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
+    url, held = await client.sign_in_url(attempt, state), call.cookies.get(STATE_COOKIE, "")
     cookie = await in_thread(app.providers.attempts.begin, attempt, state, held)
     return Redirect(location=url, cookies=(_state_cookie(cookie),))
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from pydantic import Field
 
 from auth.accounts import SignedIn, checked_email, require_invitation
-from auth.one_time import new_token, token_hash
 from auth.rights import require_may_give, require_session
+from auth.tokens import new_token, token_hash
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry

@@ -146,7 +146,10 @@ def create_organization(app: App, call: Call, request: CreateOrganizationRequest
         organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
         app.ledger.people.create_organization(organization, call.caller.user_id, audit)
 
-    store_under(request.slug, _slug_made_of(app, name), store)
+    made = slug_of(name, "org")
+    if made.startswith(PERSONAL_SLUG) or made in _bound_slugs(app):
+        made = f"org-{made}-{uuid.uuid4().hex[:8]}"
+    store_under(request.slug, made, store)
     call.then(app.events.renew_user, call.caller.user_id)
     return switched_view(app.accounts.switch(session_id, organization_id, origin=call.origin))
 
@@ -167,12 +170,6 @@ def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> D
         return store(made)
     except Conflict:
         return store(f"{made}-{uuid.uuid4().hex[:8]}")
-
-
-def _slug_made_of(app: App, name: str) -> str:
-    slug = slug_of(name, "org")
-    reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
-    return f"org-{slug}-{uuid.uuid4().hex[:8]}" if reserved else slug
 
 
 def _bound_slugs(app: App) -> frozenset[str]:

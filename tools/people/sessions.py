@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.accounts import end_session as end_one
-from auth.one_time import new_token, token_hash
 from auth.rights import require_session
+from auth.tokens import new_token, token_hash
 from auth.visibility import private_key
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.jobs import JobDraft

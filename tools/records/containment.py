@@ -45,13 +45,12 @@ class Field:
         return entity.entity_type in self.sources if self.sources else entity.source_id is None
 
 
-DEPENDENCIES = Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True)
 PROJECT = Field("project_id", "BELONGS_TO", ("project",))
 FIELDS = (
     PROJECT,
     Field("epic_id", "PART_OF", ("epic",), ("task",)),
     Field("parent_task_id", "CHILD_OF", ("task",), ("task",)),
-    DEPENDENCIES,
+    Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True),
 )
 
 

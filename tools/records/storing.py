@@ -16,8 +16,7 @@ from tools.records.derivation import link, narrowed, source_of
 from tools.records.entity_models import BackgroundJobs, EntityFields
 from tools.records.linking import Link, record, related
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
-from tools.records.rejected import require_not_rejected
-from tools.records.trust import TRUST, TrustState
+from tools.records.trust import TRUST, TrustState, require_not_rejected
 from tools.records.workflow import moved, update_epics, with_defaults, workflow_fields
 from tools.runtime.threads import in_thread
 

@@ -22,8 +22,8 @@ from tools.records.entity_models import CONTENT_LIMIT, EntityFields
 from tools.records.linking import Link, record
 from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live
-from tools.records.rejected import scope_of_words
 from tools.records.storing import store_in
+from tools.records.trust import scope_of_words
 from tools.reflecting.duplicates import OPPOSING, Known, with_latest
 from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, Stored, candidate
 
