@@ -126,8 +126,7 @@ class Endpoint:
         self.names_ignored = pages and operation.scope == "read"
         self.forbids = operation.request.model_config.get("extra") == "forbid"
         self.large = asyncio.Lock()
-        limited = route.rate is not None and app.settings.rate_limit_enabled
-        self.limit = FixedWindow(route.rate) if route.rate and limited else None
+        self.limit = FixedWindow(route.rate) if route.rate and app.settings.rate_limit_enabled else None
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         # Of those that are larger than other routes take, one at a time: each takes several times its size.

@@ -6,7 +6,7 @@ Tokens of thread neighbours count at a discount.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from itertools import accumulate, pairwise
-from operator import itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -38,12 +38,10 @@ QueryTokens = NDArray[np.float32]
 
 
 class Near(NamedTuple):
-    owners: list[int]
-    others: list[str]
-    distances: list[int]
-
-
-NOBODY_NEAR = Near([], [], [])
+    owner: int
+    """Place in the list of candidates."""
+    other: str
+    distance: int
 
 
 class Matches(NamedTuple):
@@ -69,13 +67,13 @@ def compare(
     if store is None or not places:
         return None
     ids = [pool.ids[place] for place in places]
-    near = _near(indexes.lexical, ids, checks) if plan.uses_threads and indexes.lexical is not None else NOBODY_NEAR
-    if not near.owners:
+    near = _near(indexes.lexical, ids, checks) if plan.uses_threads and indexes.lexical is not None else []
+    if not near:
         places, ids = places[:AMONG], ids[:AMONG]
     starts = dict(zip(ids, pool.passage_starts(places), strict=True))
-    nearest = sorted(zip(near.distances, near.others, strict=True), key=itemgetter(0))
-    wanted = {each: starts.get(each, 0) for each in (*ids, *(other for _, other in nearest))}
-    held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near.owners else MOST_TOKENS)
+    nearest = sorted(near, key=attrgetter("distance"))
+    wanted = {each: starts.get(each, 0) for each in (*ids, *(each.other for each in nearest))}
+    held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None
     # Needed later anyway; done while the model encodes the query.
@@ -115,15 +113,14 @@ def _best_passages(means: NDArray[np.float32], counts: Iterable[int]) -> list[in
     return [first + int(means[first:last].argmax()) for first, last in pairwise(ends)]
 
 
-def _with_neighbours(best: QueryTokens, rows: Mapping[str, int], ids: Sequence[str], near: Near) -> QueryTokens:
-    of = [rows.get(each, -1) for each in ids]
-    owners = np.array([of[owner] for owner in near.owners], np.int64)
-    others = np.array([rows.get(each, -1) for each in near.others], np.int64)
-    pairs = np.flatnonzero((owners >= 0) & (others >= 0))
-    if not len(pairs):
+def _with_neighbours(
+    best: QueryTokens, rows: Mapping[str, int], ids: Sequence[str], near: Sequence[Near]
+) -> QueryTokens:
+    pairs = [each for each in near if ids[each.owner] in rows and each.other in rows]
+    if not pairs:
         return best
-    owners, others, distances = owners[pairs], others[pairs], np.array(near.distances, np.float64)[pairs]
-    factors = (DISCOUNT**distances).astype(np.float32)
+    owners, others = np.array([(rows[ids[each.owner]], rows[each.other]) for each in pairs], np.int64).T
+    factors = np.array([DISCOUNT**each.distance for each in pairs], np.float32)
     first = np.flatnonzero(np.diff(owners, prepend=-1))
     raised = best.copy()
     raised[owners[first]] = np.maximum(
@@ -132,17 +129,9 @@ def _with_neighbours(best: QueryTokens, rows: Mapping[str, int], ids: Sequence[s
     return raised
 
 
-def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
+def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> list[Near]:
     found = index.around(ids, REACH)
-    if not found.keys:
-        return NOBODY_NEAR
-    names = index.named_by(set(found.keys))
+    names = index.named_by(set(found.keys)) if found.keys else {}
     allowed = checks.wanted(names.values())
-    near = Near([], [], [])
-    for owner, key, distance in zip(found.owners, found.keys, found.distances, strict=True):
-        other = names.get(key)
-        if other in allowed:
-            near.owners.append(owner)
-            near.others.append(other)
-            near.distances.append(distance)
-    return near
+    around = zip(found.owners, found.keys, found.distances, strict=True)
+    return [Near(owner, names[key], distance) for owner, key, distance in around if names.get(key) in allowed]
