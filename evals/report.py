@@ -19,7 +19,7 @@ ALL, NONE, MISSED = "(all)", "-", "MISSED"
 class Summary:
     part: Part
     figures: Mapping[str, Mapping[str, Interval]]
-    """By category, the headline first, and by measure, the decisive one first."""
+    """Means by category, the headline first, and measure, the decisive one first."""
     latency: Spread | None
     tokens: float | None
     """Mean per answer."""

@@ -1,6 +1,5 @@
 """Credentials of `engrain login` by server, in a file that only its owner can read."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cli.client.failure import CommandFailed, warn
+from cli.locking import locked_file
 from stores.folder import replace_file
 
 VERSION = 1
@@ -85,12 +85,9 @@ class CredentialFile:
         with self._writing():
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-            descriptor = os.open(self.folder / "credentials.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            lock = locked_file(self.folder / "credentials.lock")
+        with lock:
             yield self.read()
-        finally:
-            os.close(descriptor)
 
     def write(self, credentials: Credentials) -> None:
         """Replace the stored credentials, while `locked`, or raise CommandFailed."""

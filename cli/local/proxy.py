@@ -205,7 +205,7 @@ def _messages(address: str, reply: Answer) -> Iterator[JsonObject]:
         # The server writes the data of an event as one line.
         texts = (line.removeprefix(b"data:") for line in reply.lines if line.startswith(b"data:"))
     else:
-        texts = iter((b"".join(reply.lines),))
+        texts = (each for each in (b"".join(reply.lines),))
     for text in texts:
         if text.strip():
             try:

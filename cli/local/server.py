@@ -1,6 +1,5 @@
 """Find, start and stop the server that owns this user's data folder."""
 
-import fcntl
 import os
 import signal
 import socket
@@ -8,13 +7,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import urlsplit
 
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Unreachable
+from cli.locking import locked_file
 from stores.folder import LOCAL_KEY, STAY, Holder, holder, is_claimed
 
 START_TIMEOUT_S = 60.0
@@ -115,37 +116,15 @@ def stop(folder: Path) -> Holder | None:
     )
 
 
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Keep other commands of a data folder out of the block, or raise CommandFailed."""
+def alone(folder: Path) -> BinaryIO:
+    """Keep other commands of a data folder out until this is closed, or raise CommandFailed."""
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(folder / "start.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return locked_file(folder / "start.lock")
     except OSError as error:
         raise CommandFailed(
             f"The data folder {folder} cannot be used: {error.strerror or error}.",
             "Name one that you may write to with ENGRAIN_DATA_DIR.",
         ) from None
-    try:
-        deadline = time.monotonic() + START_TIMEOUT_S + STOP_TIMEOUT_S
-        while not _locked(descriptor):
-            if time.monotonic() > deadline:
-                raise CommandFailed(
-                    f"Another command has been starting a server of {folder} for more than a minute.",
-                    "Look for it with `ps`, and end it.",
-                )
-            time.sleep(_PAUSE_S)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _wait_until_free(folder: Path) -> None:

@@ -102,11 +102,14 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option("--instructions", "-i", help="What matters most in these notes, and what to leave out."),
     ] = None,
     critic: Annotated[
-        bool, typer.Option("--critic", help="Let the model check what it wrote against the commits; so by default.")
-    ] = False,
-    no_critic: Annotated[
-        bool, typer.Option("--no-critic", help="Leave that out. Citations, numbers and names are checked all the same.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--critic/--no-critic",
+            show_default=False,
+            help="Let the model check what it wrote against the commits; so by default. Citations, numbers and names"
+            " are checked all the same.",
+        ),
+    ] = None,
     debug: Annotated[
         bool, typer.Option("--debug", help="Show each step, its inputs and timings on standard error.")
     ] = False,
@@ -115,11 +118,9 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
 
     Exit code 1 where it fails, 2 where the command line makes no sense.
     """
-    if critic and no_critic:
-        raise typer.BadParameter("it excludes --critic", param_hint="--no-critic")
     flags = Configuration(
         provider=provider, model=model, preset=preset, instructions=instructions,
-        critic=critic if critic or no_critic else None, file=None if file is None else str(file),
+        critic=critic, file=None if file is None else str(file),
     )  # fmt: skip
     spinner = not raw and os.environ.get("TERM") != "dumb"
     steps = Steps(sys.stderr or io.StringIO(), debug=debug, spinner=spinner)

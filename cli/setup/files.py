@@ -1,9 +1,7 @@
 """Changes of configuration files and their undoing, each checked with a parser, and the records of them on disk."""
 
-import fcntl
 import hashlib
 import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -11,11 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, BinaryIO, Literal, NamedTuple
 
 from pydantic import TypeAdapter
 
 from cli.client.failure import CommandFailed
+from cli.locking import locked_file
 from stores.folder import replace_file
 
 Steps = Sequence[str | int]
@@ -268,17 +267,10 @@ class State:
         with careful(self.path):
             return _RECORDS.validate_json(text) if text else {}
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other setups out; wait for one that is under way."""
+    def locked(self) -> BinaryIO:
+        """Keep other setups out until this is closed; wait for one that is under way."""
         with careful(self.folder):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
+            return locked_file(self.folder / "lock")
 
     def carry_out(self, client: str, plans: Sequence[Plan]) -> None:
         """Write the files of a client, while `locked`. Each has its record first, else it could not be undone."""

@@ -48,7 +48,6 @@ REFUSED = {
     "no start": ((), "--from", 2),
     "unknown preset": ((*RANGE, "--preset", "loud"), "loud", 2),
     "unknown provider": ((*RANGE, "--provider", "acme"), "acme", 2),
-    "both critics": ((*RANGE, "--critic", "--no-critic"), "--critic", 2),
     "unknown flag": ((*RANGE, "--frm"), "--frm", 2),
     "stray word": ((*RANGE, "v3"), "v3", 2),
     "bytes": (("--from", "\udcff\udcfe"), "--from '\ufffd\ufffd' is no tag", 1),
