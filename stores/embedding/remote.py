@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Final
 
 import httpx2
@@ -73,17 +74,17 @@ class Endpoint:
             follow_redirects=False,
         )
 
-    def post(self, body: JsonObject, *, budget_s: float | None = None) -> JsonValue:
+    def post(self, body: JsonObject, *, budget_s: float = inf) -> JsonValue:
         """Post a body, retrying for at most `budget_s`; EmbeddingFailed in the end, or when closed."""
-        deadline = time.monotonic() + budget_s if budget_s is not None else None
+        deadline = time.monotonic() + budget_s
         tries = 0
         while True:
             try:
-                return self._answer(body, self._limit(deadline))
+                return self._answer(body, max(min(self._timeout_s, deadline - time.monotonic()), 0.001))
             except _Setback as setback:
                 tries += 1
                 pause_s = _pause(setback, tries)
-                over = deadline is not None and time.monotonic() + pause_s >= deadline
+                over = time.monotonic() + pause_s >= deadline
                 if not setback.passing or tries > self._max_retries or over or pause_s > LONGEST_PAUSE_S:
                     raise self.failure(setback.what, setback.remediation, tries) from None
             self._closing.wait(pause_s)
@@ -103,11 +104,6 @@ class Endpoint:
         """End pauses and connections; running calls fail."""
         self._closing.set()
         self._client.close()
-
-    def _limit(self, deadline: float | None) -> float:
-        if deadline is None:
-            return self._timeout_s
-        return max(min(self._timeout_s, deadline - time.monotonic()), 0.001)
 
     def _answer(self, body: JsonObject, limit_s: float) -> JsonValue:
         closed = _Setback("the embedder is closed", "The server is stopping; start it again.")
@@ -217,7 +213,7 @@ class RemoteEmbedder:
     def close(self) -> None:
         self._endpoint.close()
 
-    def _embed(self, texts: Sequence[str], *, budget_s: float | None = None) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, budget_s: float = inf) -> Vectors:
         # Some servers refuse a batch with an empty text; lone surrogates cannot be sent.
         sent = [text[:_LONGEST_TEXT].encode("utf-8", "replace").decode() or " " for text in texts]
         # Many servers refuse `dimensions`, so it is sent only if it was set.

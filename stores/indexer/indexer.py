@@ -98,15 +98,24 @@ class Indexer:
     def notify_elsewhere(self, organization_id: str, sequence: int) -> None:
         """Note a commit of another process if the organization is open. Does not block."""
         if (organization := self._registry.get(organization_id)) is not None:
-            _, is_behind = organization.missing(organization.head, ())
+            is_level = organization.applied(organization.head)
             organization.wake(sequence)
-            if not is_behind:
+            if is_level:
                 # A waiter shortens the time in which writes are gathered; not for each write of many.
                 organization.wait(sequence, ())
 
     def forget(self, organization_id: str) -> None:
         """Close a deleted organization and remove its indexes. Never raises."""
         self._supervisor.forget(organization_id)
+
+    def applied(self, organization_id: str, sequence: int) -> bool:
+        """Return whether every healthy index holds a change. Opens nothing."""
+        organization = self._registry.find(organization_id)
+        if organization is not None:
+            return organization.applied(sequence)
+        closing = self._supervisor.closing(organization_id)
+        marks = closing.watermarks if closing is not None else {}
+        return all(name in marks and marks[name].contains(sequence) for name in self._supervisor.expected)
 
     def wait_applied(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float

@@ -175,6 +175,9 @@ class OpenOrganization:
                 lane.wake()
         return waiting
 
+    def applied(self, sequence: int, record_ids: Sequence[str] = ()) -> bool:
+        return not self.missing(sequence, record_ids)[1]
+
     def missing(self, sequence: int, record_ids: Sequence[str]) -> tuple[list[str], bool]:
         """Return the indexes without a write, and whether one of them will hold it soon."""
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]

@@ -70,6 +70,10 @@ class Supervisor(StepThread):
         if self._due:
             self._signal.set()
 
+    def closing(self, organization_id: str) -> Closing | None:
+        known = self._known.get(organization_id)
+        return known.closing if known is not None else None
+
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
         return [
             self._closed_line(each, name, known.head, known.closing)

@@ -214,10 +214,6 @@ class World:
     ) -> list[str]:
         return asyncio.run(self.indexer.applied_within(org, sequence, record_ids, timeout_s))
 
-    def has_reached(self, sequence: int, org: str = ORG) -> bool:
-        lines = [line for line in self.indexer.status() if line.organization_id == org]
-        return bool(lines) and all(line.watermark >= sequence for line in lines)
-
     def settle(self, org: str = ORG) -> None:
         head = self.ledger.feed.head(org).sequence
 

@@ -148,7 +148,7 @@ def test_new_writes_while_stopped_are_caught_up_without_anybody_asking(world: Wo
     world.stop()
     last = world.write(draft("b", "heron"))
     world.start()
-    until(lambda: world.has_reached(last))
+    until(lambda: world.indexer.applied(ORG, last))
 
 
 @pytest.mark.parametrize("written_after", [0, 2, 9], ids=["head below", "head between", "head above the watermarks"])

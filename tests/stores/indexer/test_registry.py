@@ -28,7 +28,7 @@ def test_a_hundred_organizations_are_indexed_with_four_places(tmp_path: Path) ->
     try:
         world.start(open_limit=4, poll_s=0.05)
         last = {each: world.write(draft("a", f"kestrel of {each}"), org=each) for each in MANY}
-        until(lambda: all(world.has_reached(last[each], each) for each in MANY), 4 * PATIENCE_S)
+        until(lambda: all(world.indexer.applied(each, last[each]) for each in MANY), 4 * PATIENCE_S)
         until(lambda: len(world.indexer._registry.known()) <= 4)
         assert {line.state for line in world.indexer.status()} == {"ready"}
         assert len(world.indexer.status()) == 3 * len(MANY)
@@ -47,7 +47,7 @@ def test_organizations_that_only_wait_for_token_vectors_make_room(tmp_path: Path
         world.start(open_limit=2, poll_s=0.05, late_after_s=0.0, retry_at_most_s=0.05, busy_quantum_s=PATIENCE_S)
         for each in MANY[:8]:
             sequence = world.write(draft("a", f"kestrel of {each}"), org=each)
-            until(lambda each=each, sequence=sequence: world.has_reached(sequence, each))
+            until(lambda each=each, sequence=sequence: world.indexer.applied(each, sequence))
             until(lambda: len(world.indexer._registry.known()) <= 2)
         world.late.failure = None
         until(lambda: not any(line.pending for line in world.indexer.status()))
