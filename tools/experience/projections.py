@@ -142,9 +142,6 @@ _TROUBLE = re.compile(
 )
 _NO_TROUBLE = re.compile(r"\b(?:0|no|without)\s+(?:\w+\s+)?(?:errors?|failures?|failed|exceptions?)\b", re.IGNORECASE)
 
-Text = Callable[[int], str]
-"""Returns the text of an evidence part by its place."""
-
 
 class Seen(NamedTuple):
     """The most telling line of a step."""
@@ -156,7 +153,7 @@ class Seen(NamedTuple):
     is_trouble: bool
 
 
-def notes(outline: JsonObject, text: Text, manifest_id: str) -> tuple[list[Projection], list[Edge]]:
+def notes(outline: JsonObject, text: Callable[[int], str], manifest_id: str) -> tuple[list[Projection], list[Edge]]:
     """Distil notes from an experience, each with the evidence that it rests on; relate them to their sessions."""
     source_id, seen = str(outline["source_id"]), list(_all_seen(outline, text))
     records, edges = [], []
@@ -168,7 +165,7 @@ def notes(outline: JsonObject, text: Text, manifest_id: str) -> tuple[list[Proje
     return records, edges
 
 
-def _all_seen(outline: JsonObject, text: Text) -> Iterator[Seen]:
+def _all_seen(outline: JsonObject, text: Callable[[int], str]) -> Iterator[Seen]:
     steps: Any = outline["observations"]
     place = 0
     for step in steps:

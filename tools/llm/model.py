@@ -78,12 +78,9 @@ class LanguageModel:
     """A model: instructions and text in, an object out. Safe for concurrent tasks."""
 
     def __init__(self, spec: ModelSpec) -> None:
+        self.name = spec.name
         self._spec = spec
         self._quiet_until = 0.0
-
-    @property
-    def name(self) -> str:
-        return self._spec.name
 
     def load(self) -> None:
         """Import the library, which takes seconds; else the first question does."""

@@ -198,8 +198,7 @@ def _write(app: App, call: Call, request: RememberRequest, alike: Sequence[Simil
                 made = replace(capture, review_state="promoted", entity_id=entity.id)
                 memory = tx.memories.create_memory(draft, made)
             else:
-                made_of_it = {"review_state": "promoted", "entity_id": entity.id}
-                memory = tx.memories.settle_memory(memory_id, **made_of_it)
+                memory = tx.memories.settle_memory(memory_id, review_state="promoted", entity_id=entity.id)
             kept = Kept(memory, entity, task, len(links), is_new_memory=bare is None, is_new=True)
         if kept.has_changed:
             tx.audit(remember_entry(home, call, kept.memory, kept.entity))

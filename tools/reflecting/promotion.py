@@ -89,13 +89,11 @@ class AutoReview(Reviewed):
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
+EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
 
 
 def route(path: str, *errors: int) -> Route:
     return Route("POST", f"/api/memory/reflection/{path}", tag="memory", errors=errors)
-
-
-EVENTS = ("entity_pending", "entity_created", "raw_capture_changed")
 
 
 @mutation(route("promote", 400, 404, 409), roles=WRITERS, events=EVENTS)

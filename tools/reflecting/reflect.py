@@ -40,8 +40,7 @@ def markdown(
         lines.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
     if "not_compared" in said:
         lines.append("Not everything that is known could be looked through.")
-    order = {kind: number for number, kind in enumerate(KINDS)}
-    ordered = sorted(candidates, key=lambda each: order[each.kind])
+    ordered = sorted(candidates, key=lambda each: KINDS.index(each.kind))
     for kind, group in groupby(ordered, key=lambda each: each.kind):
         lines += ["", "## Session" if kind == "session" else f"## {kind.capitalize()}s", ""]
         for each in group:

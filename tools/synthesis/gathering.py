@@ -149,10 +149,9 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     generated = _generated_among(gatherer.app, gatherer.caller, entities.values())
     pins = gatherer.pins.get(section.id, ())
     pinned = [pin.record for pin in pins if pin.record is not None]
-    known = {each.id for each in pinned}
     project = gatherer.request.project
     is_beside = project is not None and (section.is_on_its_own or not section.is_first)
-    left_out = generated | known | ({str(project)} if is_beside else set())
+    left_out = generated | {each.id for each in pinned} | ({str(project)} if is_beside else set())
     fitting = [
         item
         for item in found.items

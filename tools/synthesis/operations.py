@@ -61,11 +61,8 @@ def _planned(run: SynthesisRun) -> dict[str, Any]:
     return {"run_id": run.run_id, "name": run.outline.title, "sections": sections, "gaps": run.verification.gaps}
 
 
-ERRORS = frozenset({400})
-
-
 @entry(
-    Route("POST", "/api/synthesis/plan", tag="synthesis", errors=ERRORS),
+    Route("POST", "/api/synthesis/plan", tag="synthesis", errors=(400,)),
     roles=READERS,
     scope="write",
     tool=Tool("Plan a document", read_only=True, toolset="synthesis", answer=_planned),
@@ -103,7 +100,7 @@ def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
 
 
 @mutation(
-    Route("POST", "/api/synthesis/draft", tag="synthesis", errors=ERRORS),
+    Route("POST", "/api/synthesis/draft", tag="synthesis", errors=(400,)),
     tool=Tool("Draft a document", read_only=False, idempotent=True, answer=_drafted),
     events=("raw_capture_changed",),
 )
