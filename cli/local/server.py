@@ -119,7 +119,12 @@ def stop(folder: Path) -> Holder | None:
 def alone(folder: Path) -> BinaryIO:
     """Keep other commands of a data folder out until this is closed, or raise CommandFailed."""
     try:
-        return locked_file(folder / "start.lock")
+        return locked_file(folder / "start.lock", START_TIMEOUT_S + STOP_TIMEOUT_S)
+    except TimeoutError:
+        raise CommandFailed(
+            f"Another command has been starting a server of {folder} for more than a minute.",
+            "Look for it with `ps`, and end it.",
+        ) from None
     except OSError as error:
         raise CommandFailed(
             f"The data folder {folder} cannot be used: {error.strerror or error}.",

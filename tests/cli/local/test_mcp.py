@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from cli.client.failure import NotLoggedIn
-from cli.local.server import running, serving, stop
+from cli.client.failure import CommandFailed, NotLoggedIn
+from cli.local.server import alone, running, serving, stop
 from stores.folder import holder
 
 COMMAND = [sys.executable, "-P", "-c", "from cli.entry import main; main()", "mcp"]
@@ -259,6 +259,13 @@ def test_an_abandoned_lock_is_no_server(home: Home) -> None:
         address = f"http://127.0.0.1:{stranger.getsockname()[1]}"
         (home.data / "lock").write_text(json.dumps({"pid": os.getpid(), "address": address}))
         assert (serving(home.data), stop(home.data)) == (None, None)
+
+
+def test_a_start_that_hangs_does_not_keep_others_waiting(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.local.server.STOP_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("cli.local.server.START_TIMEOUT_S", 0.1)
+    with alone(home.data), pytest.raises(CommandFailed, match="Another command has been starting"):
+        alone(home.data)
 
 
 def test_a_key_that_cannot_be_read_is_named(home: Home, start: Callable[..., Agent]) -> None:
