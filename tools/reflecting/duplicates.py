@@ -132,7 +132,8 @@ def with_latest(tx: Transaction, caller: Principal, compared: Comparison, visibi
     statement, known = compared.statement, {each.entity.id for each in compared.known}
     ids = tx.records.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
     there = tx.records.entities(each for each in ids if each not in known)
-    records = [each for each in there.values() if _concerns(each, statement)]
+    readable = [each for each in there.values() if each.visibility in caller.visible]
+    records = [each for each in readable if _concerns(each, statement)]
     latest = [each.among(caller, visibility) for each in _repeated(statement, records)]
     return replace(compared, known=[*compared.known, *latest])
 

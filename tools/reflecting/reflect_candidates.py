@@ -69,19 +69,14 @@ class ReflectRequest(Request):
     limit: int = Field(12, ge=1, le=25, description="Most candidates; the surest are returned.")
 
 
-class _Derived(Result):
-    confidence: float
-    source_ids: list[str]
-    created_at: datetime
-    metadata: JsonObject
-
-
-class ClaimRecord(_Derived):
+class ClaimRecord(Result):
     """Something that a candidate holds to be true."""
 
     id: str
     title: str
     content: str
+    confidence: float
+    source_ids: list[str]
     raw_source_ids: list[str]
     memory_scope: MemoryScope
     scope_key: str | None
@@ -91,29 +86,39 @@ class ClaimRecord(_Derived):
     contradicts_source_ids: list[str]
     supersedes_source_ids: list[str]
     superseded_by_source_id: str | None
+    created_at: datetime
+    metadata: JsonObject
 
 
-class ReflectionFinding(_Derived):
+class ReflectionFinding(Result):
     """Relation of a candidate to existing knowledge."""
 
     id: str
     kind: FindingKind
     target_source_id: str | None
     reason: str
+    confidence: float
     action: str
     lifecycle_state: Lifecycle
+    source_ids: list[str]
     related_source_ids: list[str]
     policy_reasons: list[str]
     reversible: bool
+    created_at: datetime
+    metadata: JsonObject
 
 
-class RelationshipRecord(_Derived):
+class RelationshipRecord(Result):
     """A relation that a candidate has where it is kept, or would have."""
 
     source_id: str
     target_id: str
     relationship_type: str
     reason: str
+    confidence: float
+    source_ids: list[str]
+    created_at: datetime
+    metadata: JsonObject
 
 
 class ReflectionCandidate(Result):

@@ -11,9 +11,11 @@ from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
+from tools.reflecting.duplicates import Comparison, Statement, with_latest
 from tools.reflecting.promotion import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
 from tools.reflecting.promotion_policy import ExceptionReason, InputScope, PromotionReason, archivable, target_objection
 from tools.reflecting.reflection.finding import KINDS
+from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -450,6 +452,23 @@ async def test_what_was_contradicted_a_moment_ago_waits_for_a_person(member: Per
     lag(member)
     assert (await auto(member, said[0]))["applied"]
     assert (await auto(member, said[1]))["exception_reasons"] == ["contradiction_candidate"]
+
+
+async def test_what_was_made_private_meanwhile_is_known_to_its_owner_alone(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    await contributor(owner, member, project)
+    fields = {"name": "Walrus", "content": DECIDED, "entity_type": "decision", "metadata": {"project_id": project}}
+    made = (await owner.call("create_entity", **fields))["id"]
+
+    def latest(who: Person) -> list[str]:
+        caller, unread = who.app.accounts.authenticate(who.token), Comparison(Statement(DECIDED, "decision"))
+        with who.app.ledger.transaction(who.organization_id, who.user_id) as tx:
+            return [each.entity.id for each in with_latest(tx, caller, unread, "").known]
+
+    assert await in_thread(latest, member) == [made]
+    await owner.call("update_entity", entity_id=made, metadata={"project_id": None, "memory_scope": "private"})
+    assert await in_thread(latest, member) == []
+    assert await in_thread(latest, owner) == [made]
 
 
 async def test_reviews_at_the_same_time_promote_the_same_once(owner: Person, member: Person) -> None:
