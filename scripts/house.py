@@ -74,7 +74,7 @@ def budgets() -> list[tuple[str, float, float]]:
     hiding = sum(text.startswith(HIDING_WORDS) for text in texts)
     models = sum(path.stat().st_size for pattern in MODELS for path in (ROOT / "stores/models").glob(pattern))
     return [
-        ("source lines", line_count(sources), 63_200),
+        ("source lines", line_count(sources), 62_000),
         ("source lines in the longest file", max(line_count([path]) for path in sources), 400),
         ("words in docstrings", sum(len(text.split()) for text in texts), 44_000),
         ("% of docstrings that hide their subject", round(100 * hiding / len(texts), 2), 0),
