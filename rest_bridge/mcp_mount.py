@@ -125,7 +125,8 @@ class McpMount:
 
     async def serve_while(self, token: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request while its credential is valid; then end the answer."""
-        is_open = False
+        is_open = is_over = False
+        failure: Exception | None = None
 
         async def watched(message: Message) -> None:
             nonlocal is_open
@@ -133,15 +134,22 @@ class McpMount:
             await send(message)
 
         async def watch() -> None:
+            nonlocal is_over
             while await self.holds(token):  # noqa: ASYNC110 - nobody tells
                 await anyio.sleep(RECHECK_S)
+            is_over = True
             tasks.cancel_scope.cancel()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            await self.serve(scope, receive, watched)
+            try:
+                await self.serve(scope, receive, watched)
+            except Exception as error:  # noqa: BLE001 - raised again, outside of the group
+                failure = error
             tasks.cancel_scope.cancel()
-        if is_open:
+        if failure is not None:
+            raise failure
+        if is_open and is_over:
             with suppress(OSError):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
 

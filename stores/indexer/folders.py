@@ -19,6 +19,7 @@ from stores.tokens import FILE as TOKENS
 
 INCOMPLETE = ".incomplete"
 REFUSED = ".refused"
+NEW = ".new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +114,12 @@ class OrganizationFolder:
     def sweep(self, name: IndexName, keep: Collection[Path]) -> None:
         """Remove all other generations; they may hold deleted text."""
         kept = {"current", *(each.name + suffix for each in keep for suffix in ("", INCOMPLETE, REFUSED))}
-        for entry in list((self.path / name).glob("*")):
-            if entry.is_dir() and entry.name not in kept:
+        entries = [each for each in (self.path / name).glob("*") if each.name not in kept and each.suffix != NEW]
+        # Folders first: a marker goes after what it marks.
+        for entry in sorted(entries, key=Path.is_file):
+            if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
-            elif entry.name not in kept:
+            else:
                 entry.unlink(missing_ok=True)
 
 
@@ -138,6 +141,6 @@ def _boot() -> str:
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
+    temporary = path.with_name(path.name + NEW)
     temporary.write_text(text, "utf-8")
     os.replace(temporary, path)

@@ -194,7 +194,8 @@ class EntityWrites(Writes):
         return self._one(_by_id, self._here | {"id": entity_id}, to_entity)
 
     def revision(self, entity_id: str, number: int) -> Entity | None:
-        return _REVISIONS.one(self._connection, organization_id=self.organization_id, id=entity_id, revision=number)
+        which = _REVISIONS.select(organization_id=self.organization_id, id=entity_id, revision=number)
+        return self._one(which, {}, to_entity)
 
     def remains(self, entity_id: str) -> Entity | None:
         """Return the entity, without its lists and metadata if they are damaged: erasing needs neither."""

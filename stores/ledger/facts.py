@@ -41,13 +41,13 @@ def ended_by(
 ) -> list[Relation]:
     """Return the rivals (same source and name) that a single-valued fact ends.
 
-    A lasting fact ends those that hold. One that is over ends those that ended at `next_at` (of `succeeded_at`), as it
-    does, only because it was unknown.
+    A lasting fact ends those that hold. One that ends at `next_at` (of `succeeded_at`) ends those that ended there only
+    because it was unknown.
     """
 
     def is_wrong(old: Relation) -> bool:
-        if holds(fresh, now):
-            return holds(old, now) and _overlap(fresh, old)
+        if holds(fresh, now) and holds(old, now):
+            return _overlap(fresh, old)
         return (
             next_at is not None and fresh.invalid_at == old.invalid_at == next_at and old.target_id != fresh.target_id
         )

@@ -96,12 +96,13 @@ class LexicalIndex:
         self._searcher = self._index.searcher()
         self._progress = Progress(batch.position, erasable, scattered)
         self._threads.update((key_of(record_id), placed.get(record_id)) for record_id in gone)
-        self._code.difference_update(map(key_of, gone))
-        self._code.update(
+        code = {
             key_of(each)
             for each, document in zip(entities, documents, strict=True)
             if schema.CODE in document.get_all(schema.RESERVED)
-        )
+        }
+        self._code.difference_update({*map(key_of, gone)} - code)
+        self._code.update(code)
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 

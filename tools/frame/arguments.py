@@ -118,14 +118,18 @@ def _mend(data: dict[str, Any], error: ErrorDetails, model: type[BaseModel], *, 
         return True
     elif kind in _SCALARS and not isinstance(value, bool):
         holder[key] = _SCALARS[kind].validate_python(value)
-    elif kind == "literal_error" and isinstance(value, str) and f"'{value.lower()}'" in error["ctx"]["expected"]:
+    elif kind == "literal_error" and isinstance(value, str) and _is_expected(value.lower(), error):
         holder[key] = value.lower()
     elif kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
         holder[key] = str(value)
     elif isinstance(value, str) and kind in _LISTS | _OBJECTS:
         read = _read(value, str(key), model) if kind in _LISTS else _decoded(value, dict)
         holder[key] = value if read is None else read
-    return holder[key] is not value
+    return bool(holder[key] != value or type(holder[key]) is not type(value))
+
+
+def _is_expected(word: str, error: ErrorDetails) -> bool:
+    return "'" not in word and f"'{word}'" in error["ctx"]["expected"]
 
 
 def _read(text: str, name: str, model: type[BaseModel]) -> object:

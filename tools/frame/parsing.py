@@ -39,7 +39,11 @@ def parse(
     try:
         request = _validated(model, known, "forbid")
     except ValidationError as error:
-        errors += error.errors(include_url=False)
+        wrong = error.errors(include_url=False)
+        if (repaired := mended(data, wrong, model)) is not None:
+            # Anew: what stood in a text may be unstorable, or no word for agents.
+            return parse(model, repaired, where=where, tool=tool, hidden=hidden)
+        errors += wrong
     if errors:
         raise refusal(errors, model, where, hidden=tool.omit if tool else hidden, sent=data, names=names)
     return request
@@ -57,18 +61,17 @@ def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
     """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields, unless the model forbids them."""
     data = {name: value for name, value in data.items() if value != "" or name not in model.filters()}
-    return _validated(model, data, model.model_config.get("extra") or "ignore", strict=True)
+    try:
+        return _validated(model, data, model.model_config.get("extra") or "ignore")
+    except ValidationError as error:
+        if (repaired := mended(data, error.errors(include_url=False), model, strict=True)) is None:
+            raise
+        return parse_json(model, repaired)
 
 
-def _validated(model: type[R], data: dict[str, Any], extra: ExtraValues, *, strict: bool = False) -> R:
-    while True:
-        try:
-            # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
-            return model.model_validate_json(to_json(data), strict=True, extra=extra)
-        except ValidationError as error:
-            if (repaired := mended(data, error.errors(include_url=False), model, strict=strict)) is None:
-                raise
-            data = repaired
+def _validated(model: type[R], data: dict[str, Any], extra: ExtraValues) -> R:
+    # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
+    return model.model_validate_json(to_json(data), strict=True, extra=extra)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

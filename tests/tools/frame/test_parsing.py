@@ -1,8 +1,11 @@
+import re
+from typing import Literal
+
 import pytest
 from pydantic import Field, ValidationError
 
 from stores.errors import ValidationFailed
-from tools.frame.operation import Request
+from tools.frame.operation import Request, Tool
 from tools.frame.parsing import parse, parse_json
 from tools.relations.explore import ExploreRequest
 from tools.search.search import SearchRequest
@@ -42,3 +45,23 @@ def test_whole_numbers_are_found_wherever_they_stand() -> None:
     assert [page.limit for page in found.pages] == [2, 3]
     with pytest.raises(ValidationError):
         parse_json(Nested, {"pages": [], "several": "x"})
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        ({"query": "a", "phase": "new', 'old"}, "phase: Input should be 'new' or 'old'."),
+        ({"query": "a", "metadata": r'{"a": "\u0000"}'}, "body.metadata.a holds the character U+0000"),
+        ({"query": "a", "metadata": '{"a": 1e999}'}, "body.metadata.a is not a finite number."),
+        ({"query": "a", "phase": "OLD"}, "phase: old is not for agents"),
+    ],
+    ids=["two words", "null", "infinity", "not for agents"],
+)
+def test_a_repaired_value_is_checked_as_if_it_was_sent(sent: dict[str, object], message: str) -> None:
+    class Sorted(Find):
+        phase: Literal["new", "old"] = "new"
+
+    tool = Tool("Find", read_only=True, omit_values={"phase": frozenset({"old"})})
+    with pytest.raises(ValidationFailed, match=re.escape(message)):
+        parse(Sorted, sent, tool=tool)
+    assert parse(Sorted, {"query": "a", "phase": "NEW"}, tool=tool).phase == "new"

@@ -37,6 +37,13 @@ def test_what_the_notes_do_not_say_is_dropped(proposal: Proposal, flaw: str) -> 
     assert admit(NOTES, [proposal], limit=5) == ([], {flaw: 1})
 
 
+@pytest.mark.parametrize("confidence", [None, "high", 95, -1])
+def test_a_confidence_that_is_none_is_taken_as_that_of_the_kind(confidence: object) -> None:
+    claim = Proposal.model_validate({"kind": "claim", "quote": "Latency fell to 40 ms.", "confidence": confidence})
+    (finding,), _ = admit(NOTES, [claim, Proposal.model_validate({"kind": None, "quote": "to NATS."})], limit=5)
+    assert finding.confidence == LABEL_CONFIDENCE["claim"]
+
+
 def test_the_same_words_are_found_at_the_next_place_and_counted_once() -> None:
     claim = proposed("claim", "Latency fell to 40 ms.")
     (finding,), _ = admit(NOTES, [claim, claim, claim], limit=5)
