@@ -75,6 +75,18 @@ def test_a_record_was_retired_as_long_as_the_end_that_was_known_then_says(ledger
     assert ledger.relations.relation_counts(ORG, EVERYBODY) == {}
 
 
+def test_a_fact_told_by_a_clock_that_is_behind_ends_the_one_before(ledger: Ledger, clock: HourClock) -> None:
+    create(ledger, *(draft(each, entity_type="epic") for each in ("first", "between", "next")))
+    start = clock.now
+    relate(ledger, "BELONGS_TO", "a", "first", id="r")
+    clock.now = start + DAY
+    relate(ledger, "BELONGS_TO", "a", "next", id="s")
+    clock.now = start + DAY - HOUR
+    relate(ledger, "BELONGS_TO", "a", "between", id="t", valid_at=start + HOUR)
+    found = ledger.relations.by_ids(ORG, ["r", "t", "s"])
+    assert [found[each].invalid_at for each in "rts"] == [start + HOUR, start + DAY, None]
+
+
 def test_the_ends_of_what_is_erased_are_erased(ledger: Ledger, clock: HourClock) -> None:
     for relation_id, target in (("r", "b"), ("s", "c")):
         relate(ledger, "ABOUT", "a", target, id=relation_id, invalid_at=clock.now + 9 * DAY)
