@@ -51,6 +51,11 @@ def test_the_same_words_are_found_at_the_next_place_and_counted_once() -> None:
     assert finding.count == 2
 
 
+def test_a_model_that_goes_on_is_not_listened_to() -> None:
+    several = [proposed("claim", "no such words")] * (MOST_PROPOSALS + 7)
+    assert admit(NOTES, several, limit=5) == ([], {"no_such_span": MOST_PROPOSALS})
+
+
 words = st.sampled_from(["We", "moved", "the", "queue", "to", "NATS.", "Latency", "fell", "\n", "?", "ß", "🐘"])
 texts = st.lists(words, max_size=30).map(" ".join)
 proposals = st.builds(proposed, st.sampled_from([*KINDS, "entity"]), texts, st.floats(allow_nan=True))
