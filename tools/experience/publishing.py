@@ -20,6 +20,7 @@ from auth.policy import Visibility
 from auth.principal import Principal
 from auth.visibility import entity_key, unavailable_key
 from stores.errors import Conflict, Forbidden, NotFound
+from stores.indexer.options import NAMES
 from stores.jobs import JobDraft
 from stores.ledger import Ledger, RelationDraft, Transaction
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
@@ -27,8 +28,10 @@ from tools.experience.payload import Experience, RecordExperienceRequest, conten
 from tools.experience.projections import Edge, Projection, edges, manifest_id, notes, projections
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
+from tools.governance.lifecycle import Lifecycle
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.projects import require_live
+from tools.records.trust import require_not_rejected
 from tools.runtime.threads import in_thread
 
 CAPTURE_SURFACE = "experience"
@@ -39,6 +42,8 @@ EMBED, DISTILL = "backfill_entity_embeddings", "distill_operational_experience_n
 _PREFIXES = {EMBED: "embed_entities", DISTILL: "distill_operational_experience"}
 WAIT_S = 2.0
 AGAIN_S = 5.0
+PARTS_BETWEEN = 100
+"""Parts of evidence between two reports of progress."""
 STALE: JsonObject = {"published": 0}
 
 State = Literal["pending", "embedding_pending", "complete"]
@@ -180,6 +185,13 @@ def _bound_memory(tx: Transaction, caller: Principal, manifest: str, project_id:
             remediation="Send it under a source_id of your own, or ask a maintainer of the project.",
             details={"expected": "project_maintainer"},
         )
+    if memory is not None and Lifecycle.of(memory).is_withheld:
+        named = memory.entity.id
+        raise Conflict(
+            f"This experience was corrected (memory {named}), so it is not published again.",
+            remediation=f"Have an owner or admin restore it with POST /api/memory/inspect/{named}/corrections, or send "
+            "what is right under another source_id.",
+        )
     return memory
 
 
@@ -191,9 +203,11 @@ def _keep_memory(
     provenance: JsonObject = {"manifest_id": manifest.id, "content_hash": hashed, **counts}
     if memory is not None:
         changed = replace(memory.entity, name=manifest.name, content=manifest.content)
+        require_not_rejected(tx, [changed])
         return tx.memories.revise_memory(changed, content_hash=hashed, provenance=provenance, entity_id=manifest.id)
     said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
     draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
+    require_not_rejected(tx, [draft])
     capture = Capture(experience.source_id, CAPTURE_SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
     return tx.memories.create_memory(draft, capture)
 
@@ -300,7 +314,10 @@ async def complete_embeddings(host: JobHost, running: RunningJob) -> JsonObject:
     if known is None:
         return STALE
     head = (await in_thread(host.ledger.feed.head, organization)).sequence
-    if await host.app.indexer.applied_within(organization, head, [*known.entities], WAIT_S):
+    behind = await host.app.indexer.applied_within(organization, head, [*known.entities], WAIT_S)
+    if behind or running.job.total:
+        await in_thread(running.progress, len(NAMES) - len(behind), len(NAMES))
+    if behind:
         # Others take its turn: a model reads a megabyte in a minute.
         raise NotYet(AGAIN_S)
     return await in_thread(_complete, host, running)
@@ -330,10 +347,17 @@ def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
     told = payloads.text(organization, memory_id, OUTLINE)
     if told is None or _latest(host, running) is None:
         return STALE
+    outline = json.loads(told)
+    total = sum(len(step["evidence"]) for step in outline["observations"])
+
+    def evidence(place: int) -> str:
+        if place % PARTS_BETWEEN == 0:
+            running.progress(place, total)
+        return payloads.text(organization, memory_id, EVIDENCE + place) or ""
+
     # Read before the transaction, which holds only if the revision is still the same.
-    records, stated = notes(
-        json.loads(told), lambda place: payloads.text(organization, memory_id, EVIDENCE + place) or "", manifest
-    )
+    records, stated = notes(outline, evidence, manifest)
+    running.progress(total, total)
     with _current(host, running) as found:
         if found is None:
             return STALE

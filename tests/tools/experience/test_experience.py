@@ -76,6 +76,8 @@ async def test_a_run_becomes_records_and_notes_that_cite_it(owner: Person, membe
     results = await run_jobs(member)
     assert results["backfill_entity_embeddings"] == {"published": 1, "entities": 4}
     assert results["distill_operational_experience_notes"] == {"published": 2, "notes": 2}
+    distilled = await member.call("get_job", job_id=jobs["note_distillation"]["job_ids"][0])
+    assert distilled["progress"] == {"done": 2, "total": 2}
     shown = await member.call("get_entity", entity_id=manifest)
     assert (shown["metadata"]["state"], shown["metadata"]["outcome_verified"]) == ("complete", False)
     first, second = sorted(await ids_of(member, "note"))
@@ -166,6 +168,31 @@ async def test_whatever_is_deleted_nothing_else_is_left(owner: Person, member: P
     assert (await member.call("search", query="granite", types=["session", "note", "procedure"]))["results"] == []
     assert changes(await record(member, project, FAILING, MENDING)) == (4, 5, 0, 0)
     assert (await member.call("get_capture", capture_id=raw))["entity_id"] == manifest
+
+
+@pytest.mark.parametrize("action", ["wrong", "hide", "redact"])
+async def test_what_was_corrected_is_not_published_again_until_it_is_restored(
+    owner: Person, member: Person, action: str
+) -> None:
+    project = await a_project(owner)
+    await joined(owner, member, project)
+    made = await record(member, project, FAILING, MENDING)
+    memory = publishing.memory_id_of(made["manifest_id"])
+    assert (await owner.call("correct_memory", source_id=memory, action=action, reason="r"))["applied"]
+    assert (await run_jobs(member))[DISTILL] == {"published": 0}
+    for steps in ((FAILING, MENDING), (FAILING,)):
+        with pytest.raises(Conflict, match="corrected"):
+            await record(member, project, *steps)
+    for each in made["entity_ids"]:
+        with pytest.raises(NotFound):
+            await member.call("get_entity", entity_id=each)
+    if action == "wrong":
+        with pytest.raises(Conflict, match="marked wrong"):
+            await record(member, project, FAILING, MENDING, source_id="run-2")
+    if action != "redact":
+        assert (await owner.call("correct_memory", source_id=memory, action="restore", reason="r"))["applied"]
+        assert (await record(member, project, FAILING, MENDING))["entity_ids"] == made["entity_ids"]
+        assert (await member.call("get_entity", entity_id=made["manifest_id"]))["id"] == made["manifest_id"]
 
 
 async def test_sending_it_again_undoes_every_change_of_its_records(owner: Person) -> None:
@@ -293,7 +320,7 @@ async def test_a_job_that_lost_its_right_publishes_nothing(owner: Person, member
         assert present_rights(member.app.ledger, member.app.clock, job, sender.grant_id)
         await in_thread(member.app.ledger.grants.revoke, member.user_id, sender.grant_id)
     else:
-        jobs = member.app.ledger.jobs.take("old", [*FUNCTIONS], 9)
+        jobs = member.app.ledger.jobs.take("old", [EMBED, DISTILL], 9)
         await record(owner, project, MENDING, note_distillation=False)
         for job in jobs:
             begun = FUNCTIONS[job.function].run(host_of(member.app), RunningJob(job, member.app.ledger))
