@@ -32,8 +32,6 @@ from tools.text.credentials import redacted
 PATH = "/api/memory/experience"
 HEAD, TAIL, STEP, PART = 200_000, 700_000, 18_000, 1_000_000
 """Bytes of an output that are kept, what is between is counted; characters of a command or goal, and of a part."""
-PASSING = (401, 408, 429)
-"""Statuses of refusals that may not last."""
 STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
@@ -55,10 +53,9 @@ def capture_run(
             # Before the run, which may take hours: the login holds and may write, and the project is there.
             owner = _owner(client)
             found = client.call("GET", f"/api/metrics/projects/{quote(project, safe='')}")["metrics"]["project_id"]
-            state = Path(user_state_dir("engrain", appauthor=False))
-            folder = state / "runs" / quote(client.server.address, safe="") / owner
+            folder = Path(user_state_dir("engrain", appauthor=False), "runs", quote(client.server.address, ""), owner)
             for path in folder.glob("*.json"):
-                guarded(partial(_send_late, client, path))
+                guarded(partial(_send, client, path))
             run.carry_out(command)
             experience, hidden = _experience(run, command, goal, source_id or f"run:{uuid.uuid4()}")
             body: JsonObject = {"experience": experience | {"project_id": found}}
@@ -66,7 +63,7 @@ def capture_run(
             with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 replace_file(path, json.dumps(body).encode())
-            _send(client, path, body, hidden=hidden)
+            _send(client, path, body, hidden)
 
     code = guarded(keep)
     return code if run.status is None else run.status
@@ -76,27 +73,24 @@ def _owner(client: Client) -> str:
     me = client.call("GET", "/api/auth/me")
     if me["org_role"] == "viewer" or "api:write" not in me["scopes"]:
         raise CommandFailed(
-            f"You may only read at {client.server.address}.", "Use a role and a credential that may write (api:write)."
+            "You may only read there.", "It needs a role that may write; of a key, the scope api:write."
         )
     return f"{me['organization']['id']}.{me['user']['id']}"
 
 
-def _send_late(client: Client, path: Path) -> None:
-    _send(client, path, json.loads(path.read_text()), is_late=True)
-
-
-def _send(client: Client, path: Path, body: JsonObject, *, hidden: int = 0, is_late: bool = False) -> None:
+def _send(client: Client, path: Path, body: JsonObject | None = None, hidden: int = 0) -> None:
+    run = body or json.loads(path.read_text())
     try:
         with understanding(client.server.address):
             if _owner(client) != path.parent.name:
                 raise CommandFailed("You are logged in as somebody else than when the run began.")
-            if is_late:
-                _require_newest(client, body["experience"])
-            kept = f"Kept as {client.call('POST', PATH, body)['manifest_id']}"
+            if body is None:
+                _require_newest(client, run["experience"])
+            kept = f"Kept as {client.call('POST', PATH, run)['manifest_id']}"
     except CommandFailed as failure:
         if path.exists():
             where, then = path, "the next `engrain capture-run` of the same user and organization sends it"
-            if isinstance(failure, Refused) and failure.status < 500 and failure.status not in PASSING:
+            if isinstance(failure, Refused) and failure.status < 500 and failure.status not in (401, 429):
                 where, then = path.rename(path.with_suffix(".refused")), "it is not sent again, unless renamed to .json"
             failure.remediation += f" The run is kept in {where}; {then}."
         raise
@@ -106,16 +100,16 @@ def _send(client: Client, path: Path, body: JsonObject, *, hidden: int = 0, is_l
 
 
 def _require_newest(client: Client, experience: JsonObject) -> None:
-    source_id, mine = experience["source_id"], experience["metadata"]["ended_at"]
+    query = urlencode({"source_id": experience["source_id"]})
     try:
-        there = client.call("GET", f"{PATH}?{urlencode({'source_id': source_id})}")["experience"]["metadata"]
+        metadata = client.call("GET", f"{PATH}?{query}")["experience"]["metadata"]
     except Refused as refused:
-        if refused.status != 404:
-            raise
-        return
-    # One that tells no time was sent by another program.
-    if there.get("ended_at") is None or str(there["ended_at"]) > mine:
-        raise Refused(409, "conflict", f"A newer run of {source_id} is kept already.", "", None)
+        if refused.status == 404:
+            return
+        raise
+    # One without a time was sent by another program.
+    if str(metadata.get("ended_at", "unknown")) > experience["metadata"]["ended_at"]:
+        raise Refused(409, "conflict", f"A newer run of {experience['source_id']} is kept already.", "", None)
 
 
 @dataclass(slots=True)
@@ -175,7 +169,6 @@ class _Output:
                 self._left_out += over
 
     def text(self, patience_s: float | None) -> list[str]:
-        """Return what was said, in parts of which the middle one stands for what was left out."""
         self._thread.join(patience_s)
         if not self._left_out:
             return [_text(self._head + self._tail)]
@@ -199,13 +192,10 @@ def _experience(run: _Run, words: Sequence[str], goal: str | None, source_id: st
     told = f"exit code {run.status} after {run.seconds:.1f} s"
     evidence = [{"id": name, "content": "".join(map(safe, texts))[-PART:]} for name, texts in run.outputs.items()]
     step: JsonObject = {
-        "id": "run",
-        "ordinal": 1,
-        "uri": Path(safe(str(Path.cwd()))).as_uri(),
-        "action": command[:STEP],
+        "id": "run", "ordinal": 1, "uri": Path(safe(str(Path.cwd()))).as_uri(), "action": command[:STEP],
         "evidence": evidence or [{"id": "status", "content": told}],
         "metadata": {"exit_code": run.status, "seconds": round(run.seconds, 3)},
-    }
+    }  # fmt: skip
     experience: JsonObject = {
         "source_id": safe(source_id), "goal": safe(goal or f"Run {command}")[:STEP], "outcome": told,
         "observations": [step], "metadata": {"ended_at": datetime.now(UTC).isoformat(timespec="milliseconds")},

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, NamedTuple
 
 from stores.records import JsonObject
@@ -167,16 +168,11 @@ def notes(outline: JsonObject, text: Callable[[int], str], manifest_id: str) -> 
 
 def _all_seen(outline: JsonObject, text: Callable[[int], str]) -> Iterator[Seen]:
     steps: Any = outline["observations"]
-    place = 0
+    places = count()
     for step in steps:
-        found: Seen | None = None
-        for part in step["evidence"]:
-            line, start, is_trouble = _telling(text(place))
-            place += 1
-            if found is None or is_trouble or (line and not found.line):
-                found = Seen(step, part, line, start, is_trouble)
-        if found is not None:
-            yield found._replace(is_trouble=found.is_trouble or bool(_ended(step)))
+        told = [Seen(step, part, *_telling(text(next(places)))) for part in step["evidence"]]
+        best, *_ = [each for each in reversed(told) if each.is_trouble] or [each for each in told if each.line] or told
+        yield best._replace(is_trouble=best.is_trouble or bool(_ended(step)))
 
 
 def _ended(step: Mapping[str, Any]) -> str:

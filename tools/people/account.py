@@ -179,10 +179,9 @@ async def me(app: App, call: Call, _request: MeRequest) -> MeView:
 
 
 def _me(call: Call, user: User) -> MeView:
-    organization = OrganizationView.of(call.caller.organization)
-    return MeView(
-        user=UserView.of(user), organization=organization, org_role=call.caller.role, scopes=sorted(call.caller.scopes)
-    )
+    caller = call.caller
+    organization, scopes = OrganizationView.of(caller.organization), sorted(caller.scopes)
+    return MeView(user=UserView.of(user), organization=organization, org_role=caller.role, scopes=scopes)
 
 
 Address = Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://[^\s]+$")]

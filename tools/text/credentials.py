@@ -4,16 +4,11 @@ import re
 
 REDACTED = "[redacted]"
 _NAMED = r"(?:(?:api|access|account)[ _-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
+_PEM = r"[A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+_CUT = rf"\A(?:(?!-----).){{1,20000}}-----END {_PEM}"
+"""A private key whose beginning was cut off."""
 _CREDENTIALS = (
-    (
-        ("-----begin", "-----end"),
-        re.compile(
-            r"-----BEGIN ([A-Z ]*PRIVATE KEY(?: BLOCK)?)-----.*?(?:-----END \1-----|\Z)"
-            # One whose beginning was cut off.
-            r"|\A(?:(?!-----).){1,20000}-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----",
-            re.DOTALL,
-        ),
-    ),
+    (("-----begin", "-----end"), re.compile(rf"(?s)-----BEGIN ({_PEM}).*?(?:-----END \1|\Z)|{_CUT}")),
     # Issued keys with a prefix of their own: ours and Stripe's, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, models.
     (("_live_", "_test_"), re.compile(r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9_-]{16,}")),
     (
@@ -31,6 +26,8 @@ _CREDENTIALS = (
 """Patterns, each with texts of which one stands in each match, in lower case: looking for those is much faster."""
 _NEW = r"(?!\[redacted\]|\s)"
 _VALUE = _NEW + r"(?:\"(?:[^\"\\\n]|\\.)+\"|\\?\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
+_RANDOM = r"(?=[^\s\"']*\d)(?=[^\s\"']*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])"
+"""Value of any key that is no word, id, path or address."""
 _IS = r"\\?[\"']?\s*[:=]\s*"
 _NO_PASSWORDS = (
     r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
@@ -55,12 +52,7 @@ _NAMED_VALUES = tuple(
             rf"(?!{_NO_PASSWORDS}){_VALUE}",
         ),
         (("_key",), rf"(?-i:_KEY){_IS}", _VALUE),
-        # Any other key, if its value is no word, id, path or address.
-        (
-            ("key",),
-            rf"(?:(?<![a-z])key|(?-i:Key)){_IS}\\?[\"']?",
-            r"(?=[^\s\"']*\d)(?=[^\s\"']*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])",
-        ),
+        (("key",), rf"(?:(?<![a-z])key|(?-i:Key)){_IS}\\?[\"']?", _RANDOM),
     )
 )
 _PATTERNS = (*_CREDENTIALS, *_NAMED_VALUES)
