@@ -12,25 +12,26 @@ import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import IO, Annotated, TextIO
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import typer
 from platformdirs import user_state_dir
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import understanding
+from cli.client.failure import Refused, understanding
 from cli.client.server import JsonObject
 from cli.options import UrlOption
 from stores.folder import replace_file
 from tools.text.credentials import redacted
 
 PATH = "/api/memory/experience"
-HEAD, TAIL, STEP = 200_000, 700_000, 18_000
-"""Bytes of an output that are kept, what is between is counted; characters of a command or goal."""
+HEAD, TAIL, STEP, PART = 200_000, 700_000, 18_000, 1_000_000
+"""Bytes of an output that are kept, what is between is counted; characters of a command or goal, and of a part."""
 STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
@@ -49,43 +50,73 @@ def capture_run(
 
     def keep() -> None:
         with open_client(os.environ, url=url) as client:
-            # Before the run, which may take hours: the login holds, and the project is there.
-            client.call("GET", f"/api/metrics/projects/{quote(project, safe='')}")
-            folder = Path(user_state_dir("engrain", appauthor=False)) / "runs" / quote(client.server.address, safe="")
+            # Before the run, which may take hours: the login holds and may write, and the project is there.
+            owner = _owner(client)
+            found = client.call("GET", f"/api/metrics/projects/{quote(project, safe='')}")["metrics"]["project_id"]
+            folder = Path(user_state_dir("engrain", appauthor=False), "runs", quote(client.server.address, ""), owner)
             for path in folder.glob("*.json"):
-                guarded(partial(_send, client, json.loads(path.read_text()), path))
+                guarded(partial(_send, client, path))
             run.carry_out(command)
-            experience, hidden = _experience(run, command, goal)
-            about = {"source_id": source_id or f"run:{uuid.uuid4()}", "project_id": project}
-            body: JsonObject = {"experience": experience | about}
+            experience, hidden = _experience(run, command, goal, source_id or f"run:{uuid.uuid4()}")
+            body: JsonObject = {"experience": experience | {"project_id": found}}
             path = folder / f"{uuid.uuid4()}.json"
             with suppress(OSError):  # Where no file can be kept, the server may take it all the same.
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
                 replace_file(path, json.dumps(body).encode())
-            _send(client, body, path, hidden)
+            _send(client, path, body, hidden)
 
     code = guarded(keep)
-    return run.status or code
+    return code if run.status is None else run.status
 
 
-def _send(client: Client, body: JsonObject, path: Path, hidden: int = 0) -> None:
+def _owner(client: Client) -> str:
+    me = client.call("GET", "/api/auth/me")
+    if me["org_role"] == "viewer" or "api:write" not in me["scopes"]:
+        raise CommandFailed(
+            "You may only read there.", "It needs a role that may write; of a key, the scope api:write."
+        )
+    return f"{me['organization']['id']}.{me['user']['id']}"
+
+
+def _send(client: Client, path: Path, body: JsonObject | None = None, hidden: int = 0) -> None:
+    run = body or json.loads(path.read_text())
     try:
         with understanding(client.server.address):
-            kept = f"Kept as {client.call('POST', PATH, body)['manifest_id']}"
+            if _owner(client) != path.parent.name:
+                raise CommandFailed("You are logged in as somebody else than when the run began.")
+            if body is None:
+                _require_newest(client, run["experience"])
+            kept = f"Kept as {client.call('POST', PATH, run)['manifest_id']}"
     except CommandFailed as failure:
         if path.exists():
-            failure.remediation += f" The run is kept in {path}; the next `engrain capture-run` sends it."
+            where, then = path, "the next `engrain capture-run` of the same user and organization sends it"
+            if isinstance(failure, Refused) and failure.status < 500 and failure.status not in (401, 429):
+                where, then = path.rename(path.with_suffix(".refused")), "it is not sent again, unless renamed to .json"
+            failure.remediation += f" The run is kept in {where}; {then}."
         raise
     path.unlink(missing_ok=True)
     without = f", without {hidden} that looked like credentials" if hidden else ""
     typer.echo(f"{kept}{without}.", err=True)
 
 
+def _require_newest(client: Client, experience: JsonObject) -> None:
+    query = urlencode({"source_id": experience["source_id"]})
+    try:
+        metadata = client.call("GET", f"{PATH}?{query}")["experience"]["metadata"]
+    except Refused as refused:
+        if refused.status == 404:
+            return
+        raise
+    # One without a time was sent by another program.
+    if str(metadata.get("ended_at", "unknown")) > experience["metadata"]["ended_at"]:
+        raise Refused(409, "conflict", f"A newer run of {experience['source_id']} is kept already.", "", None)
+
+
 @dataclass(slots=True)
 class _Run:
-    status: int = 0
+    status: int | None = None
     seconds: float = 0
-    outputs: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, list[str]] = field(default_factory=dict)
     is_stopped: bool = False
 
     def carry_out(self, command: Sequence[str]) -> None:
@@ -111,7 +142,7 @@ class _Run:
             status = process.wait()
             # Whoever stops this will not wait for what the command left running.
             patience_s = STOP_S if self.is_stopped else None
-            self.outputs = {name: text for name, output in outputs.items() if (text := output.text(patience_s))}
+            self.outputs = {name: text for name, output in outputs.items() if any(text := output.text(patience_s))}
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -137,14 +168,19 @@ class _Output:
                 del self._tail[:over]
                 self._left_out += over
 
-    def text(self, patience_s: float | None) -> str:
+    def text(self, patience_s: float | None) -> list[str]:
         self._thread.join(patience_s)
-        gap = f"\n… {self._left_out} bytes …\n".encode() if self._left_out else b""
-        said = bytes(self._head + gap + self._tail).decode("utf-8", "replace")
-        return _ESCAPE.sub("", said).replace("\0", "")
+        if not self._left_out:
+            return [_text(self._head + self._tail)]
+        start = self._tail.find(b"\n", 0, 1000) + 1  # The rest of a credential is none to see.
+        return [_text(self._head), f"\n… {self._left_out + start} bytes …\n", _text(self._tail[start:])]
 
 
-def _experience(run: _Run, words: Sequence[str], goal: str | None) -> tuple[JsonObject, int]:
+def _text(said: bytearray) -> str:
+    return _ESCAPE.sub("", said.decode("utf-8", "replace")).replace("\0", "")
+
+
+def _experience(run: _Run, words: Sequence[str], goal: str | None, source_id: str) -> tuple[JsonObject, int]:
     counts: list[int] = []
 
     def safe(text: str) -> str:
@@ -154,16 +190,14 @@ def _experience(run: _Run, words: Sequence[str], goal: str | None) -> tuple[Json
 
     command = safe(shlex.join(words))
     told = f"exit code {run.status} after {run.seconds:.1f} s"
-    evidence = [{"id": name, "content": safe(text)} for name, text in run.outputs.items()]
+    evidence = [{"id": name, "content": "".join(map(safe, texts))[-PART:]} for name, texts in run.outputs.items()]
     step: JsonObject = {
-        "id": "run",
-        "ordinal": 1,
-        "uri": Path.cwd().as_uri(),
-        "action": command[:STEP],
+        "id": "run", "ordinal": 1, "uri": Path(safe(str(Path.cwd()))).as_uri(), "action": command[:STEP],
         "evidence": evidence or [{"id": "status", "content": told}],
         "metadata": {"exit_code": run.status, "seconds": round(run.seconds, 3)},
-    }
+    }  # fmt: skip
     experience: JsonObject = {
-        "goal": safe(goal or f"Run {command}")[:STEP], "outcome": told, "observations": [step],
+        "source_id": safe(source_id), "goal": safe(goal or f"Run {command}")[:STEP], "outcome": told,
+        "observations": [step], "metadata": {"ended_at": datetime.now(UTC).isoformat(timespec="milliseconds")},
     }  # fmt: skip
     return experience, sum(counts)

@@ -2,13 +2,14 @@
 
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from cli.client.credentials import Credential, Credentials
 from tests.cli.client.conftest import PASSWORD, Shell, bearer, server, signed_up
 from tools.runtime.launch import ServerProcess
 from tools.text.credentials import redacted
@@ -45,6 +46,14 @@ TOKEN = "ghp_" + "a1B2" * 9
         ("https://hooks.slack.com/services/T0000/B0000/XXXXXXXX", "https://hooks.slack.com/services/[redacted]"),
         ("AccountKey=abc123def456==;x", "AccountKey=[redacted];x"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
+        ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n-----END PGP PRIVATE KEY BLOCK-----\nok", "[redacted]\nok"),
+        ("IIEow\n log | AAKCA==\n-----END PRIVATE KEY-----\nok", "[redacted]\nok"),
+        (r'{"password":"a\"SECRET", "user": "ada"}', '{"password":[redacted], "user": "ada"}'),
+        (r"{\"password\":\"a SECRET\", \"user\": 1}", r"{\"password\":[redacted], \"user\": 1}"),
+        ('PASSWORD="C:\\"', "PASSWORD=[redacted]"),
+        ("ENCRYPTION_KEY=walrus make", "ENCRYPTION_KEY=[redacted] make"),
+        ("key: 'a1B2c3D4e5F6'", "key: '[redacted]'"),
+        ("signingKey = Zm9v-YmFy_" + "a1B2" * 9, "signingKey = [redacted]"),
     ],
 )
 def test_credentials_are_redacted(text: str, left: str) -> None:
@@ -59,6 +68,7 @@ def test_credentials_are_redacted(text: str, left: str) -> None:
         "commit 2afa36825295c0ffee2afa36825295c0ffee1234", "3 tokens in 0.2 s", "The secret is out.",
         "The password is not valid.", "its token was revoked", "docker run -u 1000:1000 x", "tool -u https://x.org/y",
         "https://example.org:8420/x", "def test_tokens_are_counted(): ...", "monkey: banana",
+        "key: app.kubernetes.io/name", "sort_key=created_at", '{"key": "project_5f0c2a91d3e4"}', "KeyError: 'x1'",
     ],
 )  # fmt: skip
 def test_other_text_stays(text: str) -> None:
@@ -71,25 +81,51 @@ class Place:
     ada: dict[str, Any]
     shell: Shell
 
-    def run(self, *command: str, project: str = "Lighthouse", **environ: str) -> tuple[int, str]:
-        return self.shell.run("capture-run", "-p", project, "--source-id", "r1", "--", *command, **environ)
+    def run(self, *command: str, project: str = "Lighthouse", source_id: str = "r1", **environ: str) -> tuple[int, str]:
+        return self.shell.run("capture-run", "-p", project, "--source-id", source_id, "--", *command, **environ)
 
-    def interrupted(self, script: str, deed: Callable[["subprocess.Popen[str]"], object]) -> tuple[int, str]:
+    def interrupted(
+        self, script: str, deed: Callable[["subprocess.Popen[str]"], object], **environ: str
+    ) -> tuple[int, str]:
         words = ("-p", "Lighthouse", "--source-id", "r1", "--", "sh", "-c", f"echo begun; {script}")
-        with self.shell.start("capture-run", *words) as process:
+        with self.shell.start("capture-run", *words, **environ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             deed(process)
             said, _ = process.communicate("\n", timeout=60)
         return process.returncode, said
 
+    def logged_out(self, script: str) -> tuple[Path, "Place"]:
+        """Run a script while the login ends; return the file of the run that is kept, and a place with a new login."""
+        leave = {"headers": bearer(self.ada)}
+        code, said = self.interrupted(f"read x; {script}", lambda _: self.http.post("/api/auth/logout", **leave))
+        assert (code, "the next `engrain capture-run` of" in said) == (5, True)
+        (kept,) = self.shell.home.rglob("runs/*/*/*.json")
+        assert kept.stat().st_mode & 0o777 == 0o600
+        entry = {"email": self.ada["user"]["email"], "password": PASSWORD}
+        return kept, with_login(self, self.http.post("/api/auth/local/login", json=entry).json())
+
+
+def with_login(place: Place, signed: dict[str, Any]) -> Place:
+    shell = replace(place.shell, environ=place.shell.environ | {"ENGRAIN_TOKEN": signed["access_token"]})
+    return replace(place, ada=signed, shell=shell)
+
+
+def with_project(http: httpx2.Client, name: str, project: str = "Lighthouse") -> dict[str, Any]:
+    signed = signed_up(http, name)
+    a_project(http, signed, project)
+    return signed
+
+
+def a_project(http: httpx2.Client, signed: dict[str, Any], name: str) -> None:
+    body = {"name": name, "entity_type": "project"}
+    http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(signed)).raise_for_status()
+
 
 @pytest.fixture
 def place(tmp_path: Path, server: ServerProcess) -> Iterator[Place]:
     with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        ada = signed_up(http, tmp_path.name)
-        body = {"name": "Lighthouse", "entity_type": "project"}
-        http.post("/api/entities", json=body, params={"sync": True}, headers=bearer(ada)).raise_for_status()
+        ada = with_project(http, tmp_path.name)
         yield Place(http, ada, Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]}))
 
 
@@ -108,7 +144,7 @@ def test_a_run_is_shown_and_kept(place: Place) -> None:
     assert step["metadata"]["exit_code"] == 3
     assert told["outcome"].startswith("exit code 3 after ")
     assert kept["content"].startswith("lamp turns\nwalrus\n")
-    assert "… 1100011 bytes …" in kept["content"]
+    assert "… 1100016 bytes …" in kept["content"]
     assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"
     assert "hunter2x" not in str(step["action"])
     assert place.run("true")[0] == 0
@@ -117,22 +153,87 @@ def test_a_run_is_shown_and_kept(place: Place) -> None:
     assert evidence(http, ada, evidence_id="stdout")["content"] == "begun\n"
 
 
+CUT = """
+import sys
+print("lamp\\n-----BEGIN RSA PRIVATE KEY-----" + "\\nheron" * 200_000)
+print("-----BEGIN PRIVATE KEY-----" + "\\nwalrus" * 2000 + "\\n-----END PRIVATE KEY-----" + "\\nx=y" * 174_000)
+sys.stderr.write("pwd=xyz\\n" * 100_000)
+"""
+
+
+@pytest.mark.slow
+def test_keys_that_are_cut_and_names_are_redacted(place: Place) -> None:
+    folder = place.shell.home / "token=hunter2x"
+    folder.mkdir()
+    moved = replace(place, shell=replace(place.shell, home=folder))
+    code, said = moved.run("python3", "-c", CUT, source_id="r1 password=hunter2x")
+    assert (code, "Kept as" in said) == (0, True)
+
+    def part(name: str) -> str:
+        asked = {"source_id": "r1 password=[redacted]", "evidence_id": name, "content_max_chars": 1_000_000}
+        return str(evidence(place.http, place.ada, **asked)["content"])
+
+    head, told, tail = part("stdout").split("…")
+    assert (head, tail) == ("lamp\n[redacted]\n", "\n[redacted]" + "\nx=y" * 174_000 + "\n")
+    assert told.endswith(" bytes ")
+    assert set(part("stderr")[-900_000:].split()) == {"pwd=[redacted]"}
+    assert "hunter2x" not in str(evidence(place.http, place.ada, source_id="r1 password=[redacted]"))
+
+
 @pytest.mark.slow
 def test_a_run_that_cannot_be_kept_is_not_begun_or_not_lost(place: Place, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     assert place.run("touch", str(mark), project="Nowhere")[0] == 1
     assert place.run("touch", str(mark), ENGRAIN_TOKEN="old")[0] == 3
+    key = {"name": "reader", "live": True, "scopes": ["api:read"]}
+    made = place.http.post("/api/auth/api-keys", json=key, headers=bearer(place.ada)).json()["api_key"]
+    code, said = place.run("touch", str(mark), ENGRAIN_TOKEN=made)
+    assert (code, "may only read" in said) == (1, True)
     assert not mark.exists()
     assert (place.run("no-such-program")[0], place.run(str(tmp_path))[0]) == (127, 126)
-    leave = {"headers": bearer(place.ada)}
-    code, said = place.interrupted("read x; exit 5", lambda _: place.http.post("/api/auth/logout", **leave))
-    assert (code, "the next `engrain capture-run` sends it" in said) == (5, True)
-    (kept,) = tmp_path.rglob("runs/*/*.json")
-    assert kept.stat().st_mode & 0o777 == 0o600
-    entry = {"email": place.ada["user"]["email"], "password": PASSWORD}
-    token = place.http.post("/api/auth/local/login", json=entry).json()["access_token"]
-    code, said = place.run("true", ENGRAIN_TOKEN=token)
+    kept, back = place.logged_out("exit 5")
+    other = with_login(place, with_project(place.http, f"{tmp_path.name}-other"))
+    code, said = other.run("true", source_id="r2")
+    assert (code, said.count("Kept as"), kept.exists()) == (0, 1, True)
+    code, said = back.run("true", source_id="r2")
     assert (code, said.count("Kept as"), kept.exists()) == (0, 2, False)
+
+
+@pytest.mark.slow
+def test_a_run_is_not_sent_as_somebody_who_logs_in_meanwhile(place: Place, tmp_path: Path) -> None:
+    def log_in(signed: dict[str, Any]) -> None:
+        known = Credential("session", signed["access_token"], "", signed["refresh_token"])
+        place.shell.file.write(Credentials().with_server(place.shell.environ["ENGRAIN_URL"], known))
+
+    del place.shell.environ["ENGRAIN_TOKEN"]
+    log_in(place.ada)
+    other = with_project(place.http, f"{tmp_path.name}-other")
+    code, said = place.interrupted("read x", lambda _: log_in(other))
+    assert (code, "Kept as" in said, "logged in as somebody else" in said) == (0, False, True)
+    log_in(place.ada)
+    assert place.run("true", source_id="r2")[1].count("Kept as") == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_is_refused_is_set_aside(place: Place, tmp_path: Path) -> None:
+    a_project(place.http, place.ada, "Harbour")
+    assert place.run("true", project="Harbour")[0] == 0
+    code, said = place.run("true")
+    assert (code, "already bound to another project" in said) == (0, True)
+    (aside,) = tmp_path.rglob("runs/*/*/*.refused")
+    assert str(aside) in said
+    assert "Error" not in place.run("true", source_id="r2")[1]
+
+
+@pytest.mark.slow
+def test_an_old_run_does_not_replace_a_newer_one(place: Place, tmp_path: Path) -> None:
+    kept, back = place.logged_out("echo old; exit 5")
+    elsewhere = replace(back, shell=replace(back.shell, home=tmp_path / "elsewhere"))
+    elsewhere.shell.home.mkdir()
+    assert elsewhere.run("echo", "new")[0] == 0
+    code, said = back.run("true", source_id="r2")
+    assert (code, "newer run" in said, kept.exists()) == (0, True, False)
+    assert evidence(back.http, back.ada, evidence_id="stdout")["content"] == "new\n"
 
 
 def evidence(http: httpx2.Client, ada: dict[str, Any], **asked: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, NamedTuple
 
 from stores.records import JsonObject
@@ -136,7 +137,7 @@ QUOTE_LIMIT = 240
 SCANNED_LIMIT = 20_000
 
 _TROUBLE = re.compile(
-    r"\b(?:error|exception|traceback|fail(?:s|ed|ure)?|fatal|panic|denied|refused|forbidden|invalid|timed? ?out"
+    r"\b(?:\w*(?:error|exception)|traceback|fail(?:s|ed|ure)?|fatal|panic|denied|refused|forbidden|invalid|timed? ?out"
     r"|not found|no such|cannot|can't|unable|conflict|exit (?:status|code) [1-9]\d*)\b",
     re.IGNORECASE,
 )
@@ -167,26 +168,29 @@ def notes(outline: JsonObject, text: Callable[[int], str], manifest_id: str) -> 
 
 def _all_seen(outline: JsonObject, text: Callable[[int], str]) -> Iterator[Seen]:
     steps: Any = outline["observations"]
-    place = 0
+    places = count()
     for step in steps:
-        found: Seen | None = None
-        for part in step["evidence"]:
-            line, start, is_trouble = _telling(text(place))
-            place += 1
-            if found is None or (is_trouble and not found.is_trouble) or (line and not found.line):
-                found = Seen(step, part, line, start, is_trouble)
-        if found is not None:
-            yield found
+        told = [Seen(step, part, *_telling(text(next(places)))) for part in step["evidence"]]
+        best, *_ = [each for each in reversed(told) if each.is_trouble] or [each for each in told if each.line] or told
+        yield best._replace(is_trouble=best.is_trouble or bool(_ended(step)))
+
+
+def _ended(step: Mapping[str, Any]) -> str:
+    status = step["metadata"].get("exit_code")
+    return f"; exit status {status}" if type(status) is int and status else ""
 
 
 def _telling(text: str) -> tuple[str, int, bool]:
     tail = max(len(text) - SCANNED_LIMIT, 0)
     spans = [(0, text)] if tail <= SCANNED_LIMIT else [(0, text[:SCANNED_LIMIT]), (tail, text[tail:])]
-    last, worst = ("", 0), None
+    last, worst, is_traced = ("", 0), None, False
     for offset, some in spans:
         for match in re.finditer(r"[^\n]*\S[^\n]*", some):
             last = match[0], offset + match.start()
-            worst = last if _TROUBLE.search(_NO_TROUBLE.sub("", match[0])) else worst
+            # What Python failed with stands below the indented lines.
+            is_end = is_traced and not match[0][0].isspace()
+            is_traced = "Traceback (most recent" in match[0] or (is_traced and not is_end)
+            worst = last if is_end or _TROUBLE.search(_NO_TROUBLE.sub("", match[0])) else worst
     return (*worst, True) if worst is not None else (*last, False)
 
 
@@ -211,7 +215,7 @@ def _note(outline: JsonObject, run: Sequence[Seen], after: Seen | None, manifest
     said = "; ".join(shown) + (f" (and {more} more)" if more > 0 else "")
     follows = _follows(outline, telling[-1], after)
     quoted = [each for each in telling[-SHOWN_STEPS:] if each.line]
-    cited = [f"[{one_line(each.step['id'], 80)}/{one_line(each.part['id'], 80)}]" for each in quoted]
+    cited = [f"[{one_line(each.step['id'], 80)}/{one_line(each.part['id'], 80)}]{_ended(each.step)}" for each in quoted]
     seen = "; ".join(f"“{one_line(each.line, QUOTE_LIMIT)}” {name}" for each, name in zip(quoted, cited, strict=True))
     source_id = str(outline["source_id"])
     return Projection(

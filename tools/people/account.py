@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn, TokenReplayed, require_invitation
+from auth.principal import Scope
 from auth.rights import require_session
 from auth.tokens import token_hash
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, ValidationFailed
@@ -103,6 +104,7 @@ class MeView(Result):
     user: UserView
     organization: OrganizationView
     org_role: Role
+    scopes: list[Scope] = Field(description="Of the credential: `api:read` lets it read, `api:write` write as well.")
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
@@ -177,8 +179,9 @@ async def me(app: App, call: Call, _request: MeRequest) -> MeView:
 
 
 def _me(call: Call, user: User) -> MeView:
-    organization = OrganizationView.of(call.caller.organization)
-    return MeView(user=UserView.of(user), organization=organization, org_role=call.caller.role)
+    caller = call.caller
+    organization, scopes = OrganizationView.of(caller.organization), sorted(caller.scopes)
+    return MeView(user=UserView.of(user), organization=organization, org_role=caller.role, scopes=scopes)
 
 
 Address = Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://[^\s]+$")]

@@ -4,8 +4,11 @@ import re
 
 REDACTED = "[redacted]"
 _NAMED = r"(?:(?:api|access|account)[ _-]?key|secret|token|passwd|password|pwd|credentials?|private[_-]?key)"
+_PEM = r"[A-Z ]*PRIVATE KEY(?: BLOCK)?-----"
+_CUT = rf"\A(?:(?!-----).){{1,20000}}-----END {_PEM}"
+"""A private key whose beginning was cut off."""
 _CREDENTIALS = (
-    (("-----begin",), re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)),
+    (("-----begin", "-----end"), re.compile(rf"(?s)-----BEGIN ({_PEM}).*?(?:-----END \1|\Z)|{_CUT}")),
     # Issued keys with a prefix of their own: ours and Stripe's, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, models.
     (("_live_", "_test_"), re.compile(r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9_-]{16,}")),
     (
@@ -22,7 +25,10 @@ _CREDENTIALS = (
 )
 """Patterns, each with texts of which one stands in each match, in lower case: looking for those is much faster."""
 _NEW = r"(?!\[redacted\]|\s)"
-_VALUE = _NEW + r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
+_VALUE = _NEW + r"(?:\"(?:[^\"\\\n]|\\.)+\"|\\?\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
+_RANDOM = r"(?=[^\s\"']*\d)(?=[^\s\"']*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])"
+"""Value of any key that is no word, id, path or address."""
+_IS = r"\\?[\"']?\s*[:=]\s*"
 _NO_PASSWORDS = (
     r"(?:an?|the|not|no|now|too|so|in|on|at|by|for|to|be|being|only|still|already|missing|empty|blank|null|none|unset"
     r"|set|reset|wrong|incorrect|invalid|bad|weak|strong|short|long|valid|correct|unknown|optional|out|safe|\w+ed)\b"
@@ -39,23 +45,21 @@ _NAMED_VALUES = tuple(
         # User and password as for curl; not the numbers of a user and a group, nor a URL.
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]*:(?!//)[^\s\"']+"),
-        (
-            _NAMES,
-            rf"{_NAMED}[\w-]{{0,40}}[\"']?\s*(?:[:=]|\s(?=[\"']))\s*|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]",
-            _VALUE,
-        ),
+        (_NAMES, rf"{_NAMED}[\w-]{{0,40}}(?:{_IS}|[\"']?\s+(?=[\"']))|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
         (
             (*_NAMES, "passp", "passc", "pin "),
             rf"\b(?:{_NAMED}|passphrase|passcode|pin) (?:is|was|will be):? +",
             rf"(?!{_NO_PASSWORDS}){_VALUE}",
         ),
+        (("_key",), rf"(?-i:_KEY){_IS}", _VALUE),
+        (("key",), rf"(?:(?<![a-z])key|(?-i:Key)){_IS}\\?[\"']?", _RANDOM),
     )
 )
 _PATTERNS = (*_CREDENTIALS, *_NAMED_VALUES)
 _HINTS = frozenset(hint for hints, _ in _PATTERNS for hint in hints)
 _KINDS = (
     "private key", "issued key", "issued key", "cloud key", "JSON Web Token", "bearer token", "web hook",
-    "URL password", "header", "cookie", "login", "login", "named value", "named value",
+    "URL password", "header", "cookie", "login", "login", *["named value"] * 4,
 )  # fmt: skip
 
 

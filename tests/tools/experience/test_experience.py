@@ -103,6 +103,32 @@ async def test_a_run_becomes_records_and_notes_that_cite_it(owner: Person, membe
     assert (raw["source_id"], raw["entity_id"], raw["principal_id"]) == ("run-1", manifest, member.user_id)
 
 
+PYTHON = 'Traceback (most recent call last):\n  File "x.py", line 1\n    raise Stuck("failed")\nStuck: lamp\n'
+
+
+@pytest.mark.parametrize(
+    ("outputs", "status", "seen"),
+    [
+        ({"stdout": "1 error\n", "stderr": PYTHON}, 1, "“Stuck: lamp” [o1/stderr]; exit status 1"),
+        (
+            {"stderr": f"{PYTHON}\nZeroDivisionError: zero\nbye"},
+            1,
+            "“ZeroDivisionError: zero” [o1/stderr]; exit status 1",
+        ),
+        ({"stdout": "out\n"}, 7, "“out” [o1/stdout]; exit status 7"),
+        ({"stdout": "out\n"}, 0, "“out” [o1/stdout]"),
+    ],
+)
+async def test_a_note_says_the_last_error_and_the_exit_status(
+    owner: Person, outputs: dict[str, str], status: int, seen: str
+) -> None:
+    evidence = [{"id": name, "content": content} for name, content in outputs.items()]
+    await record(owner, await a_project(owner), step("o1", 0, evidence=evidence, metadata={"exit_code": status}))
+    await run_jobs(owner)
+    (note,) = await ids_of(owner, "note")
+    assert f"\nSeen: {seen}\n" in (await owner.call("get_entity", entity_id=note))["content"]
+
+
 async def test_others_see_nothing_of_it(owner: Person, member: Person, viewer: Person, stranger: Person) -> None:
     project = await a_project(owner)
     receipt = await record(owner, project, FAILING)
