@@ -19,7 +19,7 @@ READ_LIMIT = 60_000
 MOST_PROPOSALS = 100
 QUOTE_LIMIT = 2_000
 LEAST_SURE, UNKNOWN = 0.5, 0.8
-"""Of confidence; the second one where a proposal has none of its own."""
+"""Least confidence that is admitted, and that of a proposal without one."""
 _PLACES = 20
 REASON = "A language model proposed it, and the notes say it in these words."
 _TOKEN = re.compile(r"\S+")
