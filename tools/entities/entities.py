@@ -254,8 +254,8 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
 
 
 SHOWN = 10
-_HEX = re.compile(r"[0-9a-f]{4,12}")
-_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,11}")
+_HEX = re.compile(r"[0-9a-f]{4,32}")
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,31}|[0-9a-f]{32}")
 
 
 class ResolveRequest(Request):
@@ -287,7 +287,7 @@ def _resolved(app: App, caller: Principal, given: str, field: str) -> Entity:
     prefix = given.lower()
     prefixes = [prefix]
     if _HEX.fullmatch(prefix):
-        prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY)]
+        prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY, "imported")]
     found = app.ledger.records.readable_with_prefix(
         caller.organization_id, prefixes, visibility=caller.readable, limit=SHOWN + 1
     )
