@@ -231,6 +231,17 @@ async def test_recalls_and_refusals_of_memories_are_audited(client: Client, app:
     assert own.draft.details["organization_id"] == ada.organization_id
 
 
+async def test_a_project_that_nobody_may_read_is_audited_wherever_it_is_named(client: Client, ada: Person) -> None:
+    for path in ("context/pack", "synthesis/plan", "synthesis/draft", "search"):
+        asked = {"goal": "walrus", "query": "walrus", "project": path}
+        assert (await client.post(f"/api/{path}", json=asked, headers=ada.bearer)).status_code in (403, 404), path
+    found = await entries(client, ada.bearer, action="memory.policy_deny")
+    assert [each["details"] for each in reversed(found)] == [
+        {"memory_scope": "project", "scope_key": path, **_verdict(False)}
+        for path in ("context/pack", "synthesis/plan", "synthesis/draft", "search")
+    ]
+
+
 def _verdict(allowed: bool) -> dict[str, Any]:
     reason = "organization_access_verified" if allowed else "unverified_membership"
     return {"policy_allowed": allowed, "policy_reason": reason}

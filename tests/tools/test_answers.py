@@ -10,7 +10,8 @@ import pytest
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.people import Person, caught_up, tokens_made
+from stores.errors import Forbidden
+from tests.people import Person, caught_up, person, tokens_made
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.answers import answer_of, text_of
@@ -204,6 +205,57 @@ async def test_nobody_erases_a_memory_that_is_not_theirs_to_read(owner: Person, 
     assert (await member.call("get_entity", entity_id=said["raw_memory_id"]))["content"] == "Behind the boiler."
 
 
+async def test_nobody_leaves_words_behind_that_only_others_may_erase(owner: Person, member: Person) -> None:
+    project = (await owner.call("create_entity", name="Billing", entity_type="project", sync=True))["id"]
+    other = await person(owner.app, "other", of=owner, role="member")
+    for each in (member, other):
+        await owner.call("add_project_member", project_id=project, user_id=each.user_id, role="project_contributor")
+    said = await member.call("remember", title="Spare key", content="Behind the boiler.", project=project, kind="rule")
+    refused = await other.refused("delete_entity", Forbidden, match=said["raw_memory_id"], entity_id=said["id"])
+    assert "keep_memory" in str(refused.remediation)
+    assert (await other.call("get_entity", entity_id=said["id"]))["content"] == "Behind the boiler."
+    gone, _ = await asked(other, "delete_entity", entity_id=said["id"], keep_memory=True)
+    assert gone["deleted"] == [said["id"]]
+    assert (await other.call("get_entity", entity_id=said["raw_memory_id"]))["content"] == "Behind the boiler."
+    again = await member.call("remember", title="Spare key", content="Below the mat.", project=project)
+    gone, _ = await asked(member, "delete_entity", entity_id=again["id"])
+    assert gone["deleted"] == [again["id"], again["raw_memory_id"]]
+
+
+async def test_an_empty_text_erases_nothing(owner: Person) -> None:
+    kept = {"content": "Behind the boiler.", "description": "Of the key."}
+    note = (await owner.call("create_entity", name="Key", sync=True, **kept))["id"]
+    project = (await owner.call("create_entity", name="Home", entity_type="project"))["id"]
+    task = (await owner.call("create_task", title="Move it", description="Of the key.", project_id=project))["task_id"]
+    await asked(owner, "update_entity", entity_id=note, name="Spare key", content="", description="")
+    await asked(owner, "manage", action="update_task", entity_id=task, data={"name": "Move", "description": ""})
+    found = await owner.call("get_entity", entity_id=note)
+    assert (found["name"], {name: found[name] for name in kept}) == ("Spare key", kept)
+    assert (await owner.call("get_entity", entity_id=task))["description"] == "Of the key."
+
+
+async def test_what_is_advised_to_share_a_record_shares_it(owner: Person, member: Person) -> None:
+    words = "Behind the boiler."
+    said, _ = await asked(owner, "remember", name="Spare key", content=words)
+    assert said["readable_by"] == (
+        'private: only you; to share it, update it with metadata.memory_scope "organization", '
+        'or "project" and a project_id'
+    )
+    raw = said["raw_memory_id"]
+    labelled, _ = await asked(owner, "update_entity", entity_id=raw, name="Key")
+    advice = "private: only you; to share its words, remember them (or reflect on them) with another memory_scope"
+    assert labelled["readable_by"] == advice
+    everybody = f"everybody in organization {owner.signed.identity.organization.name}"
+    shared = {"metadata": {"memory_scope": "organization"}}
+    open_again, _ = await asked(owner, "remember", name="Spare key", content=words, memory_scope="organization")
+    assert open_again["readable_by"] == everybody
+    boast, _ = await asked(owner, "remember", name="Other key", content="Below the mat.", **shared)
+    assert boast["readable_by"] == said["readable_by"], "metadata of a new memory shares nothing"
+    for each, content in ((said["id"], words), (boast["id"], "Below the mat.")):
+        assert (await asked(owner, "update_entity", entity_id=each, **shared))[0]["readable_by"] == everybody
+        assert (await member.call("get_entity", entity_id=each))["content"] == content
+
+
 async def test_no_write_waits_twice(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[int] = []
     wait = owner.app.indexer.applied_within
@@ -237,7 +289,7 @@ async def test_every_write_says_who_reads_it_and_is_found_at_once(owner: Person)
             best = (await owner.call("search", query=query))["results"][0]
             assert best["score"] > 0.5, (name, best)
     kept, _ = await asked(owner, "reflect", content="We decided to keep the basin.")
-    assert kept["readable_by"] == "private: only you; to share it, send it again with another memory_scope"
+    assert kept["readable_by"].endswith("remember them (or reflect on them) with another memory_scope")
     whole, _ = await asked(owner, "get_entity", entity_id=note)
     assert (len(whole["content"]), whole.get("content_length")) == (18_028, None)
     long = (await owner.call("store_raw_memory", raw_content="word " * 40_000, title="Long"))["id"]
@@ -304,7 +356,7 @@ async def test_every_write_says_who_can_read_it(owner: Person) -> None:
         ("remember", note, "private: only you; to share it"),
         ("remember", note | {"project": project}, f"members of project Billing ({project})"),
         ("remember", note | {"memory_scope": "organization"}, everybody),
-        ("reflect", notes, "private: only you; to share it"),
+        ("reflect", notes, "private: only you; to share it, update"),
         ("reflect", notes | {"project": project}, f"members of project Billing ({project})"),
         ("reflect", notes | {"memory_scope": "organization"}, everybody),
     ):

@@ -21,7 +21,7 @@ from auth.policy import (
 )
 from auth.principal import Principal
 from auth.visibility import members_key, private_key
-from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
@@ -294,6 +294,18 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
     return Deleted(deleted=deleted, kept=list(made.values()))
 
 
+def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:
+    kept = [each for each in tx.memories.memories_of(entity.id) if each.capture.capture_surface == REMEMBERED]
+    readable = [each.entity for each in kept if may_read_memory(caller, each.entity.visibility)]
+    if others := [each.id for each in readable if not may_erase_memory(caller, each)]:
+        raise Forbidden(
+            f"{entity.id} was remembered as {others[0]}, which its author, an owner or an admin alone may erase.",
+            remediation="Ask one of them to delete it, or send keep_memory=true: then the raw memory stays.",
+            details={"field": "body.keep_memory", "actual": others[0]},
+        )
+    return [each.id for each in readable]
+
+
 def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -> list[str]:
     """Erase an entity in an open transaction; return all erased ids."""
     caller = call.caller
@@ -306,15 +318,8 @@ def erase(app: App, call: Call, tx: Transaction, request: DeleteEntityRequest) -
         if _is_beside(caller, note, entity):
             tx.records.delete_entity(note.id)
     source = erase_made(tx, entity)
-    memories = [
-        memory.entity.id
-        for memory in tx.memories.memories_of(entity.id)
-        if memory.capture.capture_surface == REMEMBERED
-        and may_read_memory(caller, memory.entity.visibility)
-        and may_erase_memory(caller, memory.entity)
-    ]
-    memories += [source] if source and source != entity.id else []
-    memories = [] if request.keep_memory else memories
+    memories = [] if request.keep_memory else _remembered(tx, caller, entity)
+    memories += [source] if source and source != entity.id and not request.keep_memory else []
     for memory in tx.memories.by_ids([entity.id, *memories]).values():
         tx.audit(remember_entry(app.accounts.home_of(caller.user_id), call, memory, action=DELETE))
     deleted = tx.records.delete_entity(request.entity_id, expected_revision=request.expected_revision)

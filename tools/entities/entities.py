@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -154,9 +155,10 @@ def named(app: App, caller: Principal, given: str) -> Entity:
     try:
         return readable(app, caller, given, memories=True)
     except NotFound:
-        if not _SHORT_ID.fullmatch(given.lower()):
-            raise
-    return _resolved(app, caller, given, "entity_id")
+        if _SHORT_ID.fullmatch(given.lower()):
+            with suppress(NotFound):
+                return _resolved(app, caller, given, "entity_id")
+        raise
 
 
 PART = 20_000
@@ -254,8 +256,8 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
 
 
 SHOWN = 10
-_HEX = re.compile(r"[0-9a-f]{4,12}")
-_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,11}")
+_HEX = re.compile(r"[0-9a-f]{4,32}")
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,32}")
 
 
 class ResolveRequest(Request):
@@ -287,7 +289,7 @@ def _resolved(app: App, caller: Principal, given: str, field: str) -> Entity:
     prefix = given.lower()
     prefixes = [prefix]
     if _HEX.fullmatch(prefix):
-        prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY)]
+        prefixes += [f"{entity_type}_{prefix}" for entity_type in (*ENTITY_TYPES, RAW_MEMORY, "imported")]
     found = app.ledger.records.readable_with_prefix(
         caller.organization_id, prefixes, visibility=caller.readable, limit=SHOWN + 1
     )

@@ -34,8 +34,9 @@ def parse(
     names = names_for_agents(model)
     data, errors = with_own_names(data, model)
     errors += _not_for_agents(tool, data) if tool else []
-    misplaced = {each["loc"][0] for each in errors if each["type"] != CLASH}
-    known = {name: value for name, value in data.items() if name not in misplaced}
+    left_out = {each["loc"][0] for each in errors if each["type"] != CLASH}
+    left_out |= {name for name, field in model.model_fields.items() if data.get(name) == "" and not field.is_required()}
+    known = {name: value for name, value in data.items() if name not in left_out}
     try:
         request = _validated(model, known, "forbid")
     except ValidationError as error:
@@ -142,6 +143,8 @@ def refusal(
         message += f" Arguments are {', '.join(known)}."
     wrong = {each["loc"][0] for each in errors if each["loc"] and each["type"] != NO_DATE}
     example = examples(model, {shown: name for shown, name in fields.items() if name in wrong})
+    for part in where.split(".")[1:] if example else ():
+        example = f'{{"{part}":{example}}}'
     return ValidationFailed(
         message,
         remediation=f"Correct what is named and send it again, for example with {example}." if example else None,

@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import JsonValue
 
-from auth.policy import NoProject, writable_visibility
+from auth.policy import NoProject, Visibility, writable_visibility
 from auth.principal import Principal
+from auth.visibility import members_key
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.ledger import Brief, EntityQuery, Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
@@ -133,7 +134,10 @@ class ProjectNames:
         ids = []
         for each in given:
             if (found := self.id_of(each)) is None:
-                raise getattr(request, "project_refusal", NoProject)(each)
+                denied = NoProject(each, Visibility(members_key(each), "project", each))
+                if refusal := getattr(request, "project_refusal", None):
+                    raise refusal(each) from denied
+                raise denied
             ids.append(found)
         return ids if isinstance(value, list) else ",".join(ids)
 

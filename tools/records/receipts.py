@@ -37,8 +37,8 @@ def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence
     return receipt_for(app, call, [f"entity:{entity.id}" for entity in (*entities, *followed)], revision)
 
 
-SEND_AGAIN = "; to share it, send it again with another memory_scope"
-SHARE = '; to share it, set metadata.memory_scope to "organization", or to "project" with a project_id'
+REMEMBER = "; to share its words, remember them (or reflect on them) with another memory_scope"
+SHARE = '; to share it, update it with metadata.memory_scope "organization", or "project" and a project_id'
 
 
 def authors(app: App, entities: Iterable[Entity]) -> dict[str, str | None]:
@@ -56,7 +56,7 @@ def readable_by(app: App, caller: Principal, visibility: str) -> str:
     """Name those who can read what the caller has written with this visibility. Blocks."""
     kept_as = entity_key(visibility)
     kind, _, key = kept_as.partition(":")
-    share = SHARE if kept_as == visibility else SEND_AGAIN
+    share = SHARE if kept_as == visibility else REMEMBER
     everybody = f"everybody in organization {caller.organization.name}"
     if kind == "private":
         return f"private: only you{share}" if key == caller.user_id else "private: only its author"

@@ -91,6 +91,8 @@ async def synthesis_verify(app: App, call: Call, request: PlanRequest) -> Synthe
 def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
     artifact = draft.artifact
     kept = {name: getattr(artifact, f"remembered_{name}") for name in ("memory_id", "scope")}
+    if kept["scope"] != draft.request["memory_scope"]:
+        kept["why"] = "private, because not everybody in the project may read all of its sources"
     return {
         "markdown": artifact.markdown.rstrip(),
         "artifact_id": artifact.artifact_id,

@@ -107,6 +107,7 @@ async def test_a_short_id_stands_for_one_record(owner: Person) -> None:
     expected = {"id": rule, "entity_type": "rule", "name": "r"}
     for short in (rule, rule[:12], rule.upper(), digits[:6], digits):
         assert await owner.call("resolve", prefix=short) == expected
+        assert (await owner.call("get_entity", entity_id=short))["id"] == rule
     assert (await owner.call("resolve", prefix=task[:8]))["id"] == task
 
 

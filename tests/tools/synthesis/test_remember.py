@@ -5,6 +5,7 @@ import pytest
 from stores.errors import EngrainError, Forbidden, InvalidRequest
 from tests.people import Person, caught_up, person
 from tests.tools.synthesis.world import GOAL, all_sources, draft, gaps, keep, plan, world
+from tests.tools.test_answers import asked
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +81,11 @@ async def test_what_not_everybody_may_read_is_kept_for_the_author_alone(owner: P
     project = await keep(owner, "P", "project")
     await keep(owner, "Charge nobody", "decision", GOAL, metadata={"memory_scope": "private"})
     await caught_up(owner)
+    asking = {"goal": GOAL, "project": project, "remember": True}
+    told, _ = await asked(owner, "synthesis_draft", **asking, memory_scope="project")
+    assert told["kept"]["why"] == "private, because not everybody in the project may read all of its sources"
+    assert told["readable_by"].startswith("private: only you; to share its words, remember them")
+    assert "why" not in (await asked(owner, "synthesis_draft", **asking))[0]["kept"]
     artifact = (await draft(owner, project=project, remember=True, memory_scope="project"))["artifact"]
     assert artifact["remembered_scope"] == "private"
     kept = await owner.call("get_capture", capture_id=artifact["remembered_memory_id"])

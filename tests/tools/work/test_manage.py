@@ -86,6 +86,9 @@ async def test_the_rules_hold_for_agents_too(owner: Person, member: Person) -> N
     for person, fields, error, words in refusals:
         await person.refused("manage", error, match=words, **fields)
     assert (await read(owner, task))["revision"] == 1
+    wrong = {"action": "update_task", "entity_id": task, "data": {"status": "nearly"}}
+    refused = await owner.refused("manage", ValidationFailed, **wrong)
+    assert '{"data":{"status":"backlog"}}' in str(refused.remediation)
 
 
 async def test_memories_are_corrected_and_reviewed(owner: Person, member: Person) -> None:
