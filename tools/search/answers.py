@@ -18,7 +18,7 @@ ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory
 
 WORK = ("task", "epic", "project")
 """Types with a state of their own have no copies."""
-SPARE = 4
+SPARE, COPIES_NAMED = 4, 3
 """Candidates looked at beyond the page, and beyond one copy of each: `remember` stores everything twice."""
 _TIMES = ("captured_at", "occurred_at")
 Read = Callable[[Sequence[str]], Mapping[str, Entity]]
@@ -134,7 +134,7 @@ def for_agents(response: SearchResponse) -> dict[str, Any]:
 
 
 def _hit_for_agents(hit: SearchResult) -> JsonObject:
-    path, matched = hit.metadata.get("heading_path"), hit.metadata.get("passage")
+    path, matched, others = (hit.metadata.get(name) for name in ("heading_path", "passage", "also_stored_as"))
     name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
     text = str(matched.get("text", "")) if isinstance(matched, dict) else ""
     return {
@@ -148,7 +148,7 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
         "trust": hit.metadata.get(TRUST),
         "by": hit.metadata.get("author"),
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
-        "also_stored_as": hit.metadata.get("also_stored_as"),
+        "also_stored_as": others[:COPIES_NAMED] if isinstance(others, list) else None,
         "content": text.removeprefix(hit.name).strip() or hit.content,
     }
 
