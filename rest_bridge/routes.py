@@ -147,13 +147,12 @@ class Endpoint:
                 raise
             return self.respond(scope, outcome)
         key = self.idempotency_key(scope)
-        body = await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""
-        if len(body) > LARGE_BODY:
+        held = [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
+        if len(held[0]) > LARGE_BODY:
             # Parsing takes long enough for other callers to notice.
-            request = await in_thread(self.request_of, scope, body)
+            request = await in_thread(self.request_of, scope, held)
         else:
-            request = self.request_of(scope, body)
-        del body
+            request = self.request_of(scope, held)
         if key is None and self.operation.mutates:
             # As an argument of the tool; the header goes first.
             key = getattr(request, "idempotency_key", None)
@@ -191,7 +190,7 @@ class Endpoint:
             return None
         if credential.source == "cookie":
             require_same_origin(scope, self.trusted_origins)
-        request = self.request_of(scope, await read_body(scope, receive, self.route.body_limit))
+        request = self.request_of(scope, [await read_body(scope, receive, self.route.body_limit)])
         return await repeated(self.app, self.operation, credential.token, request, (key, scope["path"]))
 
     def caller(self, scope: Scope) -> Principal | None:
@@ -215,8 +214,9 @@ class Endpoint:
             )
         return key
 
-    def request_of(self, scope: Scope, body: bytes) -> Request:
-        return self.validate(self.fields_of(scope, body))
+    def request_of(self, scope: Scope, held: list[bytes]) -> Request:
+        # Taken from its holder, so that a large body goes before what is made of it is validated.
+        return self.validate(self.fields_of(scope, held.pop()))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
         """Collect the fields from path, query, headers and body; leave out unknown names, unless they are refused."""
@@ -255,12 +255,12 @@ class Endpoint:
 
     def validate(self, data: JsonObject) -> Request:
         """Validate the fields as JSON, in which "5" is no integer."""
-        model = self.operation.request
+        model, sent = self.operation.request, [*data]
         try:
             refuse_unstorable(data, "body")
             return parse_json(model, data)
         except ValidationError as error:
-            refused = refusal(error.errors(include_url=False), model, "body", sent=data)
+            refused = refusal(error.errors(include_url=False), model, "body", sent=sent)
         except ValidationFailed as error:
             refused = error
         self.placement.relocate(refused)

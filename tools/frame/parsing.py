@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic.config import ExtraValues
-from pydantic_core import ErrorDetails, to_json
+from pydantic_core import ErrorDetails, from_json, to_json
 
 from stores.errors import EngrainError, ValidationFailed
 from tools.frame.arguments import CLASH, SYNONYMS, examples, fields_at, mended, names_for_agents, with_own_names
@@ -38,7 +38,7 @@ def parse(
     left_out |= {name for name, field in model.model_fields.items() if data.get(name) == "" and not field.is_required()}
     known = {name: value for name, value in data.items() if name not in left_out}
     try:
-        request = _validated(model, known, "forbid")
+        request = _validated(model, to_json(known), "forbid")
     except ValidationError as error:
         wrong = error.errors(include_url=False)
         if (repaired := mended(data, wrong, model)) is not None:
@@ -60,19 +60,20 @@ def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
 
 
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
-    """Validate a JSON body: "5" is no integer, 5.0 is. Ignores unknown fields, unless the model forbids them."""
-    data = {name: value for name, value in data.items() if value != "" or name not in model.filters()}
+    """Validate a JSON body, and empty it: "5" is no integer, 5.0 is. Ignores unknown fields that are not forbidden."""
+    encoded = to_json({name: value for name, value in data.items() if value != "" or name not in model.filters()})
+    data.clear()  # A large body is not held twice.
     try:
-        return _validated(model, data, model.model_config.get("extra") or "ignore")
+        return _validated(model, encoded, model.model_config.get("extra") or "ignore")
     except ValidationError as error:
-        if (repaired := mended(data, error.errors(include_url=False), model, strict=True)) is None:
+        if (repaired := mended(from_json(encoded), error.errors(include_url=False), model, strict=True)) is None:
             raise
         return parse_json(model, repaired)
 
 
-def _validated(model: type[R], data: dict[str, Any], extra: ExtraValues) -> R:
+def _validated(model: type[R], encoded: bytes, extra: ExtraValues) -> R:
     # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
-    return model.model_validate_json(to_json(data), strict=True, extra=extra)
+    return model.model_validate_json(encoded, strict=True, extra=extra)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
