@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.memory_policy import COUNTED, WRITE_REASON, MemoryScopeRequest, may_read_memory, writable_memory
 from auth.policy import ADMINS, MemoryDenied, MemoryScope, Visibility
 from auth.principal import Principal
-from stores.errors import Forbidden, InvalidRequest, NotFound
+from stores.errors import Forbidden, InvalidRequest
 from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
@@ -194,7 +194,7 @@ def _target(app: App, caller: Principal, request: ShareRequest) -> tuple[Princip
     try:
         wanted = MemoryScopeRequest(request.target_scope, request.target_scope_key, request.project_id)
         return recipient, writable_memory(recipient, wanted), WRITE_REASON
-    except (MemoryDenied, Forbidden, InvalidRequest, NotFound) as error:
+    except (MemoryDenied, Forbidden, InvalidRequest) as error:
         return recipient, None, error.word or error.code
 
 
