@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from auth.visibility import diary_key, members_key, memory_key, project_key, queue_key, space_key
+from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, queue_key, space_key
 from stores.records import ORGANIZATION, PROJECT_ROLES, Organization, ProjectRole, Role, User
 from stores.spaces import LETTING_IN, MemorySpace, SpaceAccess, SpacePlace
 
@@ -43,6 +43,10 @@ class Principal:
     @property
     def captures(self) -> frozenset[str]:
         return self.memories | {queue_key(key) for key in self.memories}
+
+    @property
+    def own_memories(self) -> frozenset[str]:
+        return self.memories & {memory_key(private_key(self.user_id))}
 
     @property
     def readable(self) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Context packs: what is known for a goal, chosen by facets from one search."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -26,14 +26,14 @@ from tools.packs.context_models import (
 )
 from tools.packs.facets import DOUBTFUL, GONE, SHELVES, UNRELATED, Chosen, Facet, Option, relevant, select, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_around, render
-from tools.packs.options import also_known, leading_tasks, nearest, options_of, reason, related_items
+from tools.packs.options import Ranked, also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
 from tools.retrieval.plan import Plan
-from tools.retrieval.pool import Candidate, Ranking
+from tools.retrieval.pool import Candidate
 from tools.search.answers import SearchResponse, details, words_of
 from tools.search.exposure import UsageExposure, exposed
 from tools.search.search import SearchRequest, searched
@@ -86,13 +86,6 @@ class _Found(NamedTuple):
     strongest: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    plan: Plan
-    ranking: Ranking
-    options: Sequence[Option]
-
-
 def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     pending = app.indexer.unread(call.caller.organization_id, call.caller.visible)
     keep = partial(relevant, layer=request.layer)
@@ -102,13 +95,14 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         ranked = replace(ranked, options=nearest(ranked.options))
     found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
     items = _items(app, call, request, found)
-    also = also_known(app, request, ranked.plan, ranked.options, found.entities)
+    also = also_known(app, call.caller, request, ranked, found.entities)
+    best = 1.0 if also else best
     sections = [
         PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
         for facet in request.facets
         if (of_facet := [item for item in items if item.facet == facet])
     ]
-    hint, exposure = HINT if items else NOTHING, _exposed(app, call, request, items, found)
+    hint, exposure = HINT if items or also else NOTHING, _exposed(app, call, request, items, found)
     return ContextPack.of(
         request,
         sections=sections,
@@ -183,7 +177,7 @@ def _exposed(
     return exposed(app, call, "context", shown, session_key=request.agent_id) if request.record_exposure else None
 
 
-def _rank(app: App, call: Call, request: ContextRequest, keep: Keep) -> _Ranked:
+def _rank(app: App, call: Call, request: ContextRequest, keep: Keep) -> Ranked:
     plan = _plan(app, call, request)
     ranking = retrieve(app, plan)
     leading: Sequence[Option] = ()
@@ -192,10 +186,10 @@ def _rank(app: App, call: Call, request: ContextRequest, keep: Keep) -> _Ranked:
         leading = [each for each in tasks if each.score >= request.min_score]
     others = list(options_of(request, ranking, {each.id for each in leading}))
     kept = others if plan.is_naive else keep(others)
-    return _Ranked(plan, ranking, [*leading, *kept])
+    return Ranked(plan, ranking, [*leading, *kept])
 
 
-def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence[Facet]) -> _Found:
+def _choose(app: App, request: ContextRequest, ranked: Ranked, facets: Sequence[Facet]) -> _Found:
     organization, ranking = ranked.plan.organization_id, ranked.ranking
     candidates = {each.id: each for each in ranking.best}
     chosen = select(ranked.options, facets, request.most)

@@ -1,7 +1,7 @@
 """Options of a pack: related records, current tasks, strong hits besides, and why each is in it. Blocks."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from operator import attrgetter
 
@@ -9,7 +9,7 @@ from auth.policy import may_read
 from auth.principal import Principal
 from stores.ledger import EntityQuery
 from stores.ledger.links import Link
-from stores.records import Entity, matches
+from stores.records import RAW_MEMORY, Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest, RelatedItem
 from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
@@ -140,23 +140,33 @@ def nearest(options: Iterable[Option]) -> list[Option]:
     return [*leading, *nlargest(NEAREST, others, key=attrgetter("score"))]
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    plan: Plan
+    ranking: Ranking
+    options: Sequence[Option]
+
+
 def also_known(
-    app: App, request: ContextRequest, plan: Plan, chosen_from: Iterable[Option], shown: Mapping[str, Entity]
+    app: App, caller: Principal, request: ContextRequest, ranked: Ranked, shown: Mapping[str, Entity]
 ) -> list[AlsoKnown]:
-    """Return the best records that no section shows, so that no intent hides a strong hit."""
-    others = frozenset(ENTITY_TYPES) - types_of(request.facets)
+    """Return the best records that no section shows, raw memories included, so that no intent hides a strong hit."""
+    others = frozenset((*ENTITY_TYPES, RAW_MEMORY)) - types_of(request.facets)
+    plan = ranked.plan
     if plan.is_naive:
         return []
-    filter_ = replace(plan.filter, any_of={"entity_type": others})
-    outside = retrieve(app, replace(plan, filter=filter_, wanted=MOST_ALSO_KNOWN, expand=False))
-    options = [*chosen_from, *options_of(request, outside, set())]
+    wanted = replace(plan.filter, any_of={}, visibility=plan.filter.visibility | caller.own_memories)
+    among = replace(wanted, any_of={"entity_type": others})
+    most = MOST_ALSO_KNOWN + len(shown)  # Each of the shown ones may have a copy.
+    outside = retrieve(app, replace(plan, filter=among, wanted=most, expand=False))
+    options = [*ranked.options, *options_of(request, outside, set())]
     strong = (each for each in options if each.nearness >= STRONG and each.id not in shown and each.status not in GONE)
-    best = nlargest(MOST_ALSO_KNOWN + len(shown), strong, key=attrgetter("score"))
+    best = nlargest(most, strong, key=attrgetter("score"))
     read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
     told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()
     for each in best:
         entity = read.get(each.id)
-        if entity is None or not matches(entity, replace(plan.filter, any_of={})) or words_of(entity) in told:
+        if entity is None or not matches(entity, wanted) or words_of(entity) in told:
             continue
         told.add(words_of(entity))
         known.append(AlsoKnown.of(entity, type=entity.entity_type, score=each.score))

@@ -110,26 +110,21 @@ WEAK_SHARE = 0.25
 """Share of the best score below which agents do not get a hit: `docs/experiments/other-kinds.md`."""
 
 
-def doubt(best: float) -> str | None:
-    """Say of a best score that it is hardly above those of unrelated records."""
-    return f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else None
-
-
 def for_agents(response: SearchResponse) -> dict[str, Any]:
     """Show who said what, and when, with the passage that matched."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
     best = response.results[0].score if response.results and not response.offset else 1.0
     strong = [hit for hit in response.results if response.offset or hit.score >= WEAK_SHARE * best]
     shown = strong[: NEAREST if best < UNRELATED else None]
-    is_cut = len(shown) < len(response.results)
     note = None if response.results or response.offset else NOTHING
+    # A best score that is hardly above those of unrelated records.
+    note = f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else note
     return {
-        "note": doubt(best) or note,
+        "note": note,
         "not_searched": faults or None,
         "pending_records": response.filters.get("pending_records"),
         "results": [_hit_for_agents(hit) for hit in shown],
-        "total": len(shown) if is_cut else response.total,
-        "has_more": response.has_more and not is_cut,
+        "has_more": response.has_more and len(shown) == len(response.results),
     }
 
 

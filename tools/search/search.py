@@ -11,7 +11,6 @@ from pydantic import Field, StringConstraints
 from auth.memory_policy import MemoryScopeRequest, readable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
-from auth.visibility import memory_key, private_key
 from stores.exposures import Shown
 from stores.ledger.documents import ChunkPlace
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, RawMemory, matches, searchable_text
@@ -157,8 +156,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     wanted = MemoryScopeRequest(request.memory_scope, request.scope_key, project_id)
     if "memory_scope" in request.model_fields_set:
         return readable_memory(caller, wanted).key
-    own = memory_key(private_key(caller.user_id))
-    return own if own in caller.memories else None
+    return next(iter(caller.own_memories), None)
 
 
 def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:

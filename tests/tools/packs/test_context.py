@@ -345,6 +345,16 @@ async def test_no_intent_hides_a_strong_hit_and_copies_are_shown_once(owner: Per
     assert all(f"`{ids[kind]}`" in closing for kind in ("idea", "domain"))
 
 
+async def test_a_pack_names_the_own_raw_memories_that_are_about_the_goal(owner: Person, member: Person) -> None:
+    raw = (await owner.call("store_raw_memory", sync=True, raw_content="The walrus key hangs behind the boiler."))["id"]
+    await caught_up(owner)
+    goal = "where does the walrus key hang?"
+    pack, other = await owner.call("context", goal=goal), await member.call("context", goal=goal)
+    assert [each["id"] for each in pack["also_known"]] == [raw]
+    assert "Nothing" not in pack["markdown"]
+    assert (other["also_known"], "Nothing that is kept" in other["markdown"]) == ([], True)
+
+
 async def test_a_goal_that_nothing_is_about_is_told_so_and_gets_little(owner: Person) -> None:
     await world(owner)
     pack = await owner.call("context", goal="bake sourdough bread with rye")
