@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic.config import ExtraValues
 from pydantic_core import ErrorDetails, from_json, to_json
 
 from stores.errors import EngrainError, ValidationFailed
@@ -38,7 +37,8 @@ def parse(
     left_out |= {name for name, field in model.model_fields.items() if data.get(name) == "" and not field.is_required()}
     known = {name: value for name, value in data.items() if name not in left_out}
     try:
-        request = _validated(model, to_json(known), "forbid")
+        # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
+        request = model.model_validate_json(to_json(known), strict=True, extra="forbid")
     except ValidationError as error:
         wrong = error.errors(include_url=False)
         if (repaired := mended(data, wrong, model)) is not None:
@@ -64,16 +64,11 @@ def parse_json(model: type[R], data: dict[str, Any]) -> R:
     encoded = to_json({name: value for name, value in data.items() if value != "" or name not in model.filters()})
     data.clear()  # A large body is not held twice.
     try:
-        return _validated(model, encoded, model.model_config.get("extra") or "ignore")
+        return model.model_validate_json(encoded, strict=True, extra=model.model_config.get("extra") or "ignore")
     except ValidationError as error:
         if (repaired := mended(from_json(encoded), error.errors(include_url=False), model, strict=True)) is None:
             raise
         return parse_json(model, repaired)
-
-
-def _validated(model: type[R], encoded: bytes, extra: ExtraValues) -> R:
-    # From bytes: pydantic's strict mode accepts dates and tuples only from JSON.
-    return model.model_validate_json(encoded, strict=True, extra=extra)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
