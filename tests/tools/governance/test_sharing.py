@@ -63,6 +63,9 @@ async def test_one_refused_memory_refuses_all(owner: Person, member: Person) -> 
     assert preview["hidden_but_relevant_count"] == 0
     done = await member.call("share_memories", **ask)
     assert (done["applied"], done["promoted_ids"]) == (False, [])
+    for verb in ("preview_share", "share_memories"):
+        place = {"target_scope": "project", "target_scope_key": "project_0"}
+        await member.refused(verb, NotFound, source_ids=[mine], **place)
 
 
 async def test_others_memories_and_other_organizations_are_refused(
