@@ -5,6 +5,7 @@ import ipaddress
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -128,17 +129,16 @@ class Endpoint:
         self.large = asyncio.Lock()
         self.limit = FixedWindow(route.rate) if route.rate and app.settings.rate_limit_enabled else None
 
-    async def answer(self, scope: Scope, receive: Receive) -> Response:
-        # Of those that are larger than other routes take, one at a time: each takes several times its size.
+    def size_limiter(self, scope: Scope) -> AbstractAsyncContextManager[object]:
+        """Let one body at a time be larger than other routes take: each needs several times its size."""
         if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
-            return await self.answer_to(scope, receive)
-        self.caller(scope)  # Nobody without a credential takes the turn.
+            return nullcontext()
+        self.caller(scope)  # A caller without a credential does not hold up others.
         if self.large.locked():
             raise RateLimited("The server reads another large body now.", retry_after_s=2)
-        async with self.large:
-            return await self.answer_to(scope, receive)
+        return self.large
 
-    async def answer_to(self, scope: Scope, receive: Receive) -> Response:
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
         self.take_turn(scope)
         try:
             principal = self.caller(scope)
@@ -147,25 +147,27 @@ class Endpoint:
                 raise
             return self.respond(scope, outcome)
         key = self.idempotency_key(scope)
-        held = [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
-        if len(held[0]) > LARGE_BODY:
-            # Parsing takes long enough for other callers to notice.
-            request = await in_thread(self.request_of, scope, held)
-        else:
-            request = self.request_of(scope, held)
-        if key is None and self.operation.mutates:
-            # As an argument of the tool; the header goes first.
-            key = getattr(request, "idempotency_key", None)
-        try:
-            return self.respond(scope, await self.run(scope, principal, request, key))
-        except EngrainError as error:
-            self.placement.relocate(error)
-            raise
+        async with self.size_limiter(scope):
+            held = [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
+            if len(held[0]) > LARGE_BODY:
+                # Parsing takes long enough for other callers to notice.
+                request = await in_thread(self.request_of, scope, held)
+            else:
+                request = self.request_of(scope, held)
+            if key is None and self.operation.mutates:
+                # As an argument of the tool; the header goes first.
+                key = getattr(request, "idempotency_key", None)
+            call, keyed = self.call_of(scope, principal), {"idempotency_key": key, "key_path": scope["path"]}
+            try:
+                return self.respond(scope, await execute(self.app, self.operation, call, request, **keyed))
+            except EngrainError as error:
+                self.placement.relocate(error)
+                raise
 
     async def call(self, scope: Scope, fields: JsonObject) -> Outcome:
         """Run the operation for a page, with the limits and rights of its route."""
         self.take_turn(scope)
-        return await self.run(scope, self.caller(scope), self.validate(fields), None)
+        return await execute(self.app, self.operation, self.call_of(scope, self.caller(scope)), self.validate(fields))
 
     def take_turn(self, scope: Scope) -> None:
         principal: Principal | None = scope.get(PRINCIPAL)
@@ -174,14 +176,13 @@ class Endpoint:
             caller = None if self.operation.roles is None else principal
             self.limit.take(client_of(scope) if caller is None else caller.user_id)
 
-    async def run(self, scope: Scope, principal: Principal | None, request: Request, key: str | None) -> Outcome:
-        call = Call(
+    def call_of(self, scope: Scope, principal: Principal | None) -> Call:
+        return Call(
             principal,
             seen=origin_of(scope),
             server=partial(base_url, scope, self.app.settings),
             cookies=HttpRequest(scope).cookies if self.redirects else {},
         )
-        return await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
 
     async def repeated(self, scope: Scope, receive: Receive) -> Outcome | None:
         credential: Credential | None = scope.get(CREDENTIAL)

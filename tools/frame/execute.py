@@ -16,7 +16,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry, secrets_entries
-from tools.frame.operation import Call, Operation, Outcome, Request, Result, perform
+from tools.frame.operation import Call, Operation, Outcome, Request, Result, begun
 from tools.frame.screening import screened
 from tools.records.projects import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
@@ -87,7 +87,7 @@ async def _run(app: App, operation: Operation, call: Call, request: Request) -> 
         warnings: list[str] = []
         if operation.scope == "write":
             request, warnings = await in_thread(screened, operation, request, app.settings.secrets)
-        result: Result = await perform(operation.run, app, call, request)
+        result: Result = await call.settled(await begun(operation.run, app, call, request))
     except EngrainError as error:
         if projects is not None and "project" in error.details:
             await in_thread(projects.suggest, error)

@@ -123,6 +123,12 @@ class Call:
         """Await a coroutine function once the result is made; a mapping that it returns changes fields of it."""
         self.followups.append(partial(function, *args))
 
+    async def settled(self, result: Any) -> Any:  # noqa: ANN401, RUF100  (of any operation)
+        while self.followups:
+            if changed := await self.followups.pop(0)():
+                result = result.model_copy(update=changed)
+        return result
+
     @property
     def caller(self) -> Principal:
         """The principal of an operation that is not public."""
@@ -193,13 +199,8 @@ Run = Callable[["App", Call, Any], Any]
 """A coroutine function, or one that blocks, which runs in a worker thread."""
 
 
-async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
-    """Run a verb, then what it left to `call.then`."""
-    result = await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
-    while call.followups:
-        if changed := await call.followups.pop(0)():
-            result = result.model_copy(update=changed)
-    return result
+def begun(run: Run, app: "App", call: Call, request: Request) -> Awaitable[Any]:
+    return run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request)
 
 
 @dataclass(frozen=True, slots=True)

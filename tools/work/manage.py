@@ -11,7 +11,7 @@ from stores.errors import ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.crawling import operations as crawling
-from tools.frame.operation import Call, Operation, Request, Result, Run, Tool, perform, writing
+from tools.frame.operation import Call, Operation, Request, Result, Run, Tool, begun, writing
 from tools.frame.parsing import parse
 from tools.governance import review
 from tools.governance.corrections import correct_memory
@@ -124,8 +124,7 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     fields = parse(Operation(run).request, {**given, **own}, where="arguments.data", hidden=tuple(own))
     if "project" in fields.model_fields_set:
         fields = await in_thread(ProjectNames(app, call.caller).with_ids, fields)
-    done = await perform(run, app, call, fields)
-    return _managed(app, request, done)
+    return _managed(app, request, await call.settled(await begun(run, app, call, fields)))
 
 
 Crawl = crawling.CrawlStarted | crawling.SyncsStarted
