@@ -62,6 +62,12 @@ def test_credentials_are_redacted(text: str, left: str) -> None:
     assert redacted(left) == (left, [])
 
 
+@pytest.mark.parametrize("seed", ["key=", "key:", "eyJ-", "x_KEY=-u", "-u a", "secret='", "://", "tokentoken"])
+def test_a_hostile_text_is_read_in_linear_time(seed: str) -> None:
+    # Less than a second; it takes many minutes where each beginning reads to the end.
+    assert redacted(seed * 30_000)[0]
+
+
 @pytest.mark.parametrize(
     "text",
     [

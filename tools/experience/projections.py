@@ -185,7 +185,7 @@ def _telling(text: str) -> tuple[str, int, bool]:
     spans = [(0, text)] if tail <= SCANNED_LIMIT else [(0, text[:SCANNED_LIMIT]), (tail, text[tail:])]
     last, worst, is_traced = ("", 0), None, False
     for offset, some in spans:
-        for match in re.finditer(r"[^\n]*\S[^\n]*", some):
+        for match in re.finditer(r"(?m)^[^\S\n]*\S.*", some):
             last = match[0], offset + match.start()
             # What Python failed with stands below the indented lines.
             is_end = is_traced and not match[0][0].isspace()

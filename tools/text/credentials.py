@@ -17,7 +17,7 @@ _CREDENTIALS = (
     ),
     (("akia", "asia", "aiza"), re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}")),
     # JSON Web Tokens.
-    (("eyj",), re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")),
+    (("eyj",), re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")),
     (("bearer ",), re.compile(r"(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE)),
     (("hooks.slack.com",), re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{16,}")),
     # The password of a URL, or a token instead of a name.
@@ -26,7 +26,7 @@ _CREDENTIALS = (
 """Patterns, each with texts of which one stands in each match, in lower case: looking for those is much faster."""
 _NEW = r"(?!\[redacted\]|\s)"
 _VALUE = _NEW + r"(?:\"(?:[^\"\\\n]|\\.)+\"|\\?\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
-_RANDOM = r"(?=[^\s\"']*\d)(?=[^\s\"']*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])"
+_RANDOM = r"(?=[\w+/-]*\d)(?=[\w+/-]*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])"
 """Value of any key that is no word, id, path or address."""
 _IS = r"\\?[\"']?\s*[:=]\s*"
 _NO_PASSWORDS = (
@@ -44,7 +44,7 @@ _NAMED_VALUES = tuple(
         (("cookie",), r"\bcookie[\"']?:\s*[\"']?", rf"{_NEW}[^\"'\r\n]+"),
         # User and password as for curl; not the numbers of a user and a group, nor a URL.
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
-        (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]*:(?!//)[^\s\"']+"),
+        (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]{0,256}:(?!//)[^\s\"']+"),
         (_NAMES, rf"{_NAMED}[\w-]{{0,40}}(?:{_IS}|[\"']?\s+(?=[\"']))|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
         (
             (*_NAMES, "passp", "passc", "pin "),

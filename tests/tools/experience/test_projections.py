@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from tools.experience.payload import Experience, content_hash
-from tools.experience.projections import edges, manifest_id, projections
+from tools.experience.projections import edges, manifest_id, notes, projections
 
 
 def step(name: str = "o1", ordinal: int = 0, **fields: Any) -> dict[str, Any]:
@@ -94,3 +94,9 @@ def test_long_evidence_is_shared_out_and_says_how_long_it_is() -> None:
     many = experience(*steps(1024, evidence=parts(4, "x"), action="a" * 500, uri="u" * 500))
     assert all(len(each.content) <= 50_000 and len(each.name) <= 200 for each in projections(many))
     assert len({each.id for each in projections(many)}) == 1026
+
+
+def test_blank_evidence_is_read_in_linear_time() -> None:
+    blank = experience(*steps(100, evidence=parts(1, " ")))
+    (note, *_), _ = notes(blank.outline(), lambda _: " " * 50_000, "artifact_1")
+    assert note.name
