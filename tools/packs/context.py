@@ -24,15 +24,14 @@ from tools.packs.context_models import (
     Quality,
     RelatedItem,
 )
-from tools.packs.facets import DOUBTFUL, GONE, SHELVES, UNRELATED, Chosen, Facet, Option, relevant, select, types_of
+from tools.packs.facets import GONE, SHELVES, Chosen, Facet, Option, relevant, select, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_around, render
 from tools.packs.options import Ranked, also_known, leading_tasks, nearest, options_of, reason, related_items
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
-from tools.retrieval.plan import DOUBTFUL as DOUBTFUL_SCORE
-from tools.retrieval.plan import Plan
+from tools.retrieval.plan import DOUBTFUL, UNRELATED, Plan
 from tools.retrieval.pool import Candidate
 from tools.search.answers import SearchResponse, details, words_of
 from tools.search.exposure import UsageExposure, exposed
@@ -90,7 +89,8 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     pending = app.indexer.unread(call.caller.organization_id, call.caller.visible)
     keep = partial(relevant, layer=request.layer)
     ranked = _rank(app, call, request, keep)
-    best = max((each.nearness for each in ranked.options if not each.is_under_way), default=1.0)
+    scores = [each.score for each in ranked.options if not each.is_under_way and not ranked.plan.is_naive]
+    best = max(scores, default=1.0)
     if best < UNRELATED:
         ranked = replace(ranked, options=nearest(ranked.options))
     found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
@@ -326,7 +326,7 @@ def _evidence(app: App, call: Call, request: ContextRequest, wanted: EvidenceReq
     found = searched(app, call, asked, wanted.retrieval_mode)
     reserves = wanted.reserve_distilled_notes and not is_naive
     if reserves and "session" in wanted.types and "note" not in wanted.types:
-        least, most = max(asked.min_score, DOUBTFUL_SCORE), max(asked.limit // PLACES_PER_NOTE, 1)
+        least, most = max(asked.min_score, DOUBTFUL), max(asked.limit // PLACES_PER_NOTE, 1)
         kind = {"types": ["note"], "category": NOTE_CATEGORY, "include_raw_memory": False}
         of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
         found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))

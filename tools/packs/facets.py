@@ -81,8 +81,8 @@ LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search"
 
 Not scores: these depend on unreadable records, and the size of a pack must not reveal them.
 """
-DOUBTFUL, UNRELATED, STRONG = 0.3, 0.2, 0.5
-"""Cosines: below the first nothing is about the goal, below the second the nearest few stay, from the third it is."""
+STRONG = 0.3
+"""Least score of a record that a pack names though no section shows it: `docs/experiments/other-kinds.md`."""
 LEAST_SHARE = 0.5
 UNDER_WAY = 0.5
 """Least weight of current work; no record that it leads weighs more."""

@@ -160,7 +160,7 @@ def also_known(
     most = MOST_ALSO_KNOWN + len(shown)  # Each of the shown ones may have a copy.
     outside = retrieve(app, replace(plan, filter=among, wanted=most, expand=False))
     options = [*ranked.options, *options_of(request, outside, set())]
-    strong = (each for each in options if each.nearness >= STRONG and each.id not in shown and each.status not in GONE)
+    strong = (each for each in options if each.score >= STRONG and each.id not in shown and each.status not in GONE)
     best = nlargest(most, strong, key=attrgetter("score"))
     read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
     told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()

@@ -345,6 +345,15 @@ async def test_no_intent_hides_a_strong_hit_and_copies_are_shown_once(owner: Per
     assert all(f"`{ids[kind]}`" in closing for kind in ("idea", "domain"))
 
 
+async def test_every_intent_names_the_record_of_an_identifier(owner: Person) -> None:
+    said = "The gateway refuses ERR-4711 when the basket is empty."
+    known = await keep(owner, "ERR-4711 at checkout", "error_pattern", said)
+    await caught_up(owner)
+    for intent in ("plan", "ideate", "research", "decide", "general", "debug"):
+        pack = await owner.call("context", goal="why do we get ERR-4711?", intent=intent)
+        assert known in {*items(pack), *(each["id"] for each in pack["also_known"])}, intent
+
+
 async def test_a_pack_names_the_own_raw_memories_that_are_about_the_goal(owner: Person, member: Person) -> None:
     raw = (await owner.call("store_raw_memory", sync=True, raw_content="The walrus key hangs behind the boiler."))["id"]
     await caught_up(owner)
