@@ -140,7 +140,7 @@ class Accounts:
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
     ) -> SignedIn:
         """Move a session to another organization, and rotate both tokens."""
-        seen, fresh = (origin.address, origin.user_agent), _refresh_id(origin.claim_id)
+        seen, fresh = (origin.address, origin.user_agent), str(uuid.uuid4())
         session = self.ledger.people.switch_session(session_id, organization_id, fresh, audit, seen=seen)
         return self._still_signed_in(session)
 
@@ -154,13 +154,6 @@ class Accounts:
         """Sign in to a session again; None if its user is no member of the organization any more."""
         identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
         return None if identity is None else self.signed_in(identity, session)
-
-    def repeat(self, session_id: str, claim_id: str) -> SignedIn | None:
-        """Sign in again by the request that moved a session; None if its tokens were rotated since."""
-        session = self.ledger.people.session(session_id)
-        if session is None or session.refresh_id != _refresh_id(claim_id):
-            return None
-        return self.resumed(session)
 
     def recall(self, token: str) -> Principal | None:
         """Return the cached caller of a token; never blocks."""
@@ -261,10 +254,6 @@ class Accounts:
             refresh_token=self.tokens.refresh(session),
             expires_in=max(0, int(lifetime.total_seconds())),
         )
-
-
-def _refresh_id(claim_id: str) -> str:
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, claim_id) if claim_id else uuid.uuid4())
 
 
 def checked_email(email: str) -> str:

@@ -20,8 +20,6 @@ class Origin:
     request_id: str = ""
     address: str = ""
     user_agent: str = ""
-    claim_id: str = ""
-    """Fingerprint of a request with an idempotency key."""
 
     def described(self) -> JsonObject:
         parts = {"request_id": self.request_id, "address": self.address, "user_agent": self.user_agent}

@@ -150,12 +150,8 @@ def _parameters(operation: Operation, route: Route, placement: Placement, reques
     for header, name in route.headers.items():
         about = f"{properties[name].get('description', '')} An entity tag, or `*` for any revision.".strip()
         found.append(_parameter(header.title(), "header", {**_REVISION_TAG, "description": about}, required=False))
-    key = _IDEMPOTENCY_KEY if _answers_again(operation) else _UNKEPT_ANSWER
+    key = _UNKEPT_ANSWER if operation.secret else _IDEMPOTENCY_KEY
     return found + ([key] if operation.mutates else [])
-
-
-def _answers_again(operation: Operation) -> bool:
-    return not operation.secret or operation.again is not None
 
 
 def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schema:
@@ -186,7 +182,7 @@ def _body(
 
 
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
-    headers = {**_STAMPS, **(_REPLAYED if operation.mutates and _answers_again(operation) else {})}
+    headers = {**_STAMPS, **(_REPLAYED if operation.mutates and not operation.secret else {})}
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if issubclass(operation.result, Redirect):
         headers |= _REDIRECT

@@ -34,10 +34,10 @@ from rest_bridge.bodies import Coercion, announced_size, is_form, parse_object, 
 from rest_bridge.envelope import CLEAR_COOKIES, REFUSE
 from rest_bridge.mcp_discovery import base_url, public_path
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
-from stores.errors import AuthenticationRequired, EngrainError, InvalidRequest, RateLimited, ValidationFailed
+from stores.errors import EngrainError, InvalidRequest, RateLimited, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
-from tools.frame.execute import execute, repeated
+from tools.frame.execute import execute
 from tools.frame.operation import REFRESH_COOKIE, Call, Download, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
 from tools.runtime.threads import in_thread
@@ -140,12 +140,7 @@ class Endpoint:
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         self.take_turn(scope)
-        try:
-            principal = self.caller(scope)
-        except AuthenticationRequired:
-            if (outcome := await self.repeated(scope, receive)) is None:
-                raise
-            return self.respond(scope, outcome)
+        principal = self.caller(scope)
         key = self.idempotency_key(scope)
         async with self.size_limiter(scope):
             held = [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
@@ -179,20 +174,10 @@ class Endpoint:
     def call_of(self, scope: Scope, principal: Principal | None) -> Call:
         return Call(
             principal,
-            seen=origin_of(scope),
+            origin=origin_of(scope),
             server=partial(base_url, scope, self.app.settings),
             cookies=HttpRequest(scope).cookies if self.redirects else {},
         )
-
-    async def repeated(self, scope: Scope, receive: Receive) -> Outcome | None:
-        credential: Credential | None = scope.get(CREDENTIAL)
-        key = self.idempotency_key(scope)
-        if self.operation.again is None or credential is None or key is None:
-            return None
-        if credential.source == "cookie":
-            require_same_origin(scope, self.trusted_origins)
-        request = self.request_of(scope, [await read_body(scope, receive, self.route.body_limit)])
-        return await repeated(self.app, self.operation, credential.token, request, (key, scope["path"]))
 
     def caller(self, scope: Scope) -> Principal | None:
         if self.operation.roles is not None:

@@ -176,7 +176,9 @@ class Toolbox:
         left_out = {name: value for name, value in defaults.items() if arguments.get(name) in (None, "")}
         request = parse(operation.request, {**arguments, **left_out}, where="arguments", tool=operation.tool)
         key = getattr(request, "idempotency_key", None) or header_of(scope, b"idempotency-key")
-        return await execute(self.app, operation, Call(principal, seen=origin_of(scope)), request, idempotency_key=key)
+        return await execute(
+            self.app, operation, Call(principal, origin=origin_of(scope)), request, idempotency_key=key
+        )
 
     async def _after(self, context: Context, outcome: Outcome) -> JsonObject:
         caller = self.caller(context)

@@ -94,14 +94,6 @@ class Idempotency(Store):
                 return self._answer(connection, request, claim.slot)
         return claim
 
-    def unkept(self, request: KeyedRequest) -> str | None:
-        """Return the claim by which a request was carried out whose answer is not kept."""
-        row = self._first(_row, {"organization": request.organization_id, "of_slot": _slot(request)})
-        if row is None or row.expires_at <= to_micros(self._clock()):
-            return None
-        is_same = row.state == "unkept" and row.body_hash == request.body_hash
-        return str(row.claim_id) if is_same else None
-
     def finish(self, claim: Claim, status: int, body: JsonValue, *, keep: bool = True) -> None:
         """Store the answer, or only that there was one that cannot be kept."""
         answer: Values = {"state": "finished", "body": dump_json(body)} if keep else {"state": "unkept"}

@@ -46,39 +46,6 @@ async def test_a_new_organization_takes_the_session_with_it(client: Client, ada:
     assert named_alike.json()["organization"]["slug"].startswith("analytical-engines-ltd-")
 
 
-async def test_a_move_whose_answer_was_lost_is_answered_again(client: Client, app: App, ada: Person) -> None:
-    once, slug = {**ada.bearer, "Idempotency-Key": "once"}, f"lost-{ada.user_id}"
-    moved = {**joined(app, ada, "member").bearer, "Idempotency-Key": "once"}
-    for path, body, headers, status in (
-        ("/api/orgs", {"name": "Lost", "slug": slug}, once, 201), (f"{path_of(app, ada)}/switch", None, moved, 200),
-    ):  # fmt: skip
-        first = await client.post(path, json=body, headers=headers)
-        client.cookies.clear()
-        again = await client.post(path, json=body, headers=headers)
-        client.cookies.clear()
-        assert (first.status_code, again.status_code, again.headers["idempotency-replayed"]) == (status, status, "true")
-        assert (len(again.headers.get_list("set-cookie")), again.json().keys()) == (2, first.json().keys())
-        assert again.json()["organization"] == first.json()["organization"]
-        for other in (
-            {"Idempotency-Key": "twice"},
-            {"Idempotency-Key": ""},
-            {"Authorization": f"{headers['Authorization']}x"},
-        ):
-            assert (await client.post(path, json=body, headers=headers | other)).status_code in (400, 401)
-        for answer in (first, again):
-            bearer = {"Authorization": f"Bearer {answer.json()['access_token']}"}
-            me = (await client.get("/api/auth/me", headers=bearer)).json()
-            assert me["organization"] == answer.json()["organization"] | me["organization"]
-        refreshed = await client.post("/api/auth/refresh", json={"refresh_token": again.json()["refresh_token"]})
-        client.cookies.clear()
-        assert refreshed.status_code == 200
-        late = await client.post(path, json=body, headers=headers)
-        assert_envelope(late, 401, "authentication_required")
-    assert_envelope(
-        await client.post("/api/orgs", json={"name": "Other"}, headers=once), 401, "authentication_required"
-    )
-
-
 async def test_of_organizations_that_are_named_alike_at_once_each_gets_a_slug(client: Client, app: App) -> None:
     name, made = f"Twins {app.new_id('n')}", []
 

@@ -159,6 +159,6 @@ async def test_a_protected_route_is_refused_before_its_body_is_read(client: Clie
 
 async def test_the_call_carries_the_request_id_and_the_address(client: Client, notes: Notes) -> None:
     await client.post("/api/say", headers={"X-Request-ID": "mine:1"})
-    assert notes.seen[0].seen.request_id == "mine:1"
-    assert notes.seen[0].seen.address == "127.0.0.1"
+    assert notes.seen[0].origin.request_id == "mine:1"
+    assert notes.seen[0].origin.address == "127.0.0.1"
     assert notes.seen[0].principal is None

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
-from auth.accounts import SignedIn
 from auth.policy import UNVERIFIED, MemoryDenied, NoProject, Visibility
 from auth.principal import Principal
 from auth.tokens import keyed_hash
@@ -124,23 +123,6 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
     finish = app.ledger.idempotency.finish
     await in_thread(finish, claim, outcome.status, outcome.body(), keep=not operation.secret)
     return outcome
-
-
-async def repeated(
-    app: App, operation: Operation, token: str, request: Request, key: tuple[str, str]
-) -> Outcome | None:
-    """Answer a write again whose answer was lost with the token that it ended; None if it was another one."""
-
-    def look_up() -> SignedIn | None:
-        claims = app.accounts.tokens.read(token, "access")
-        whose = (claims.organization_id or "", claims.user_id)
-        claim_id = app.ledger.idempotency.unkept(_keyed(app, operation, whose, request, key))
-        return None if claim_id is None else app.accounts.repeat(claims.session_id or "", claim_id)
-
-    signed = await in_thread(look_up)
-    if signed is None or operation.again is None:
-        return None
-    return Outcome(_status(operation), operation.again(signed), replayed=True)
 
 
 def _claim(app: App, operation: Operation, caller: Principal, request: Request, key: tuple[str, str]) -> Claim | Replay:

@@ -112,7 +112,7 @@ class Call:
     claim: "Claim | None" = None
     """The idempotency key's claim, applied in the transaction of the write."""
     idempotency_key: str | None = None
-    seen: Origin = NOWHERE
+    origin: Origin = NOWHERE
     server: Callable[[], str] = str
     """Returns this server's URL for the caller, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
@@ -135,10 +135,6 @@ class Call:
         if self.principal is None:
             raise AuthenticationRequired("Authentication is required.")
         return self.principal
-
-    @property
-    def origin(self) -> Origin:
-        return replace(self.seen, claim_id=self.claim.claim_id) if self.claim else self.seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +217,6 @@ class Operation:
     """Accept an Idempotency-Key: all writes that a repetition would apply twice."""
     secret: bool = False
     """The answer holds a credential: a repetition is refused, not replayed."""
-    again: Callable[[Any], Result] | None = None
-    """Make the answer of a write that moved the caller's session from a `SignedIn`, for the token that it ended."""
     events: tuple[str, ...] = ()
     unscreened: frozenset[str] = frozenset()
     """Fields that the function looks through for credentials itself."""
@@ -268,10 +262,9 @@ def writing(route: Route | None = None, *events: str, **more: Any) -> Callable[[
     return mutation(route, roles=WRITERS, events=events, **more)
 
 
-def move(route: Route, again: Callable[[Any], Result], events: tuple[str, ...] = ()) -> Callable[[Verb], Verb]:
+def move(route: Route, *events: str) -> Callable[[Verb], Verb]:
     """Enter a write that moves the caller's session to another organization."""
-    route = replace(route, tag="organizations", cookies="set")
-    return mutation(route, again=again, events=events, secret=True)
+    return mutation(replace(route, tag="organizations", cookies="set"), events=events, secret=True)
 
 
 def public(path: str, *errors: int, rate: str | None = "5/minute", **more: Any) -> Callable[[Verb], Verb]:

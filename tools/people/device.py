@@ -114,7 +114,7 @@ def start_device(app: App, call: Call, request: StartDeviceRequest) -> StartedDe
             "client_name holds characters that cannot be seen.",
             details={"field": "body.client_name", "expected": "visible characters"},
         )
-    details: JsonObject = {"client_name": name, "address": call.seen.address, "user_agent": call.seen.user_agent}
+    details: JsonObject = {"client_name": name, "address": call.origin.address, "user_agent": call.origin.user_agent}
     (device_code, device_hash), user_code = new_token(), _shown("".join(map(secrets.choice, [ALPHABET] * _LENGTH)))
     expires_at = app.clock() + LIFETIME
     app.ledger.device_logins.start(

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from pydantic import Field
 
-from auth.accounts import SignedIn, checked_email, require_invitation
+from auth.accounts import checked_email, require_invitation
 from auth.rights import require_may_give, require_session
 from auth.tokens import new_token, token_hash
 from stores.records import Invitation, JsonObject, Organization, Role
@@ -161,15 +161,7 @@ def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneV
     return DoneView()
 
 
-def _accepted_view(signed: SignedIn) -> AcceptedView:
-    return AcceptedView.of(signed, organization_id=signed.identity.organization.id)
-
-
-@move(
-    Route("POST", "/api/invitations/{token}/accept", errors=(400, 404, 409)),
-    _accepted_view,
-    events=("permission_changed",),
-)
+@move(Route("POST", "/api/invitations/{token}/accept", errors=(400, 404, 409)), "permission_changed")
 def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
     """Become a member of the organization that invited the caller's address, and move the session to it."""
     session_id = require_session(call.caller)
@@ -180,4 +172,4 @@ def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedV
     identity = signed.identity
     call.then(announce_member, app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     call.then(app.events.renew_user, call.caller.user_id)
-    return _accepted_view(signed)
+    return AcceptedView.of(signed, organization_id=identity.organization.id)

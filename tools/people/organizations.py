@@ -132,7 +132,7 @@ def list_organizations(app: App, call: Call, _request: MeRequest) -> Organizatio
     return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
-@move(Route("POST", "/api/orgs", status=201, errors=(404, 409)), switched_view)
+@move(Route("POST", "/api/orgs", status=201, errors=(404, 409)))
 def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
     """Make an organization of which the caller is the owner, and move the session to it."""
     session_id = require_session(call.caller)
@@ -225,7 +225,7 @@ def delete_organization(app: App, call: Call, request: OrganizationRequest) -> N
     return Nothing()
 
 
-@move(Route("POST", "/api/orgs/{org_slug}/switch", errors=(404, 409)), switched_view)
+@move(Route("POST", "/api/orgs/{org_slug}/switch", errors=(404, 409)))
 def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
     """Move the session to another of the caller's organizations; the tokens before hold no more."""
     organization, _ = membership(app, call.caller, request.org_slug)
