@@ -257,7 +257,7 @@ def get_entity(app: App, call: Call, request: GetEntityRequest) -> ReadEntity:
 
 SHOWN = 10
 _HEX = re.compile(r"[0-9a-f]{4,32}")
-_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f]{4,32}")
+_SHORT_ID = re.compile(r"(?:[a-z]+_)*[0-9a-f][0-9a-f-]{3,35}")
 
 
 class ResolveRequest(Request):

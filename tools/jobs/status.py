@@ -101,7 +101,7 @@ def get_job(app: App, call: Call, request: JobRequest) -> JobView:
 
 def _ending(name: str, method: Method, path: str) -> Callable[[Verb], Verb]:
     route = Route(method, path, tag="jobs", errors=(404,))
-    return entry(route, name=name, roles=WRITERS, scope="write", events=("job_cancelled",))
+    return mutation(route, name=name, roles=WRITERS, events=("job_cancelled",))
 
 
 @_ending("delete_job", "DELETE", "/api/jobs/{job_id}")

@@ -109,6 +109,7 @@ async def test_a_short_id_stands_for_one_record(owner: Person) -> None:
         assert await owner.call("resolve", prefix=short) == expected
         assert (await owner.call("get_entity", entity_id=short))["id"] == rule
     assert (await owner.call("resolve", prefix=task[:8]))["id"] == task
+    assert (await owner.call("get_entity", entity_id=task[:13]))["id"] == task
 
 
 async def test_an_ambiguous_short_id_names_the_readable_matches(owner: Person, viewer: Person) -> None:
