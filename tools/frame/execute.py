@@ -13,10 +13,10 @@ from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Inval
 from stores.ledger import Claim, KeyedRequest, Replay
 from stores.records import JsonObject
 from tools.app import App
-from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry, secrets_entries
 from tools.frame.operation import Call, Operation, Outcome, Request, Result, begun
 from tools.frame.screening import screened
+from tools.records.entity_models import no_entity
 from tools.records.projects import NAMING, ProjectNames
 from tools.runtime.threads import in_thread
 

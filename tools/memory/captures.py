@@ -13,10 +13,10 @@ from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.entities.entities import entities_made
-from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Filters, Nothing, Request, Result, Route, entry, writing
+from tools.records.derivation import erase_made
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt

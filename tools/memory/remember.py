@@ -43,9 +43,9 @@ from tools.records.linking import Link, record, referred, related
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
-from tools.reflecting.reflection.layout import sentences
 from tools.runtime.threads import in_thread
 from tools.search.similar import ProbeRehearsal, Similar, rehearsed, similar
+from tools.text.sentences import sentences
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20

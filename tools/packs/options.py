@@ -12,8 +12,8 @@ from stores.ledger.links import Link
 from stores.records import RAW_MEMORY, Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest, RelatedItem
-from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
-from tools.records.entity_types import ENTITY_TYPES
+from tools.packs.facets import STRONG, Facet, Option, types_of
+from tools.records.entity_types import ENTITY_TYPES, GONE
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
 from tools.retrieval.pool import Candidate, Ranking

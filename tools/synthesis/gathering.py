@@ -20,9 +20,10 @@ from tools.frame.json_values import texts_in
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
-from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
+from tools.packs.facets import DONE, LIMITS, Facet, Option, types_of
 from tools.packs.options import STRUCTURE, in_force, links_of, readable_records, related_items
 from tools.records.derivation import LINK
+from tools.records.entity_types import GONE
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
