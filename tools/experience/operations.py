@@ -15,12 +15,12 @@ from tools.experience.projections import manifest_id
 from tools.experience.publishing import DISTILL, EMBED, Published, publish
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, entry, mutation
+from tools.frame.threads import in_thread
 from tools.records.derivation import EVIDENCE, OUTLINE, REVISION, ExperienceRevision, ExperienceState, memory_id_of
 from tools.records.entity_models import MutationReceipt
 from tools.records.projects import ProjectNames
 from tools.records.receipts import capture_receipt
 from tools.records.storing import until_visible
-from tools.runtime.threads import in_thread
 
 PATH = "/api/memory/experience"
 BODY_LIMIT = 96 * 1024 * 1024

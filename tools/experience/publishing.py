@@ -26,12 +26,12 @@ from tools.experience.payload import Experience, RecordExperienceRequest, conten
 from tools.experience.projections import Edge, Projection, edges, manifest_id, notes, projections
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.governance.lifecycle import Lifecycle
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.records.derivation import EVIDENCE, OUTLINE, REPORTED, REVISION, ExperienceRevision, memory_id_of
 from tools.records.projects import require_live
 from tools.records.trust import require_not_rejected
-from tools.runtime.threads import in_thread
 
 STATED: JsonObject = {"from": "experience"}
 EMBED, DISTILL = "backfill_entity_embeddings", "distill_operational_experience_notes"

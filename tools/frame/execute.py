@@ -16,9 +16,9 @@ from tools.app import App
 from tools.frame.audit_entries import denial_entry, secrets_entries
 from tools.frame.operation import Call, Operation, Outcome, Request, Result, begun
 from tools.frame.screening import screened
+from tools.frame.threads import in_thread
 from tools.records.entity_models import no_entity
 from tools.records.projects import NAMING, ProjectNames
-from tools.runtime.threads import in_thread
 
 KEY_LIMIT = 255
 _PURPOSE = b"engrain idempotent bodies"

@@ -14,6 +14,7 @@ from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
 from tools.frame.audit_entries import ids_of, memory_entry, policy_details
 from tools.frame.operation import WRITERS, Call, Route, entry, writing
+from tools.frame.threads import in_thread
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
     RULES,
@@ -33,7 +34,6 @@ from tools.records.derivation import REPORTED, REVISION, erase_made
 from tools.records.receipts import receipt_for
 from tools.records.storing import until_visible
 from tools.records.trust import scope_of_words
-from tools.runtime.threads import in_thread
 
 REDACTED = "[redacted]"
 ERASING = frozenset({"delete", "redact"})

@@ -20,6 +20,7 @@ from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
+from tools.frame.threads import in_thread, in_turn
 from tools.retrieval import scoring
 from tools.retrieval.checks import Checks, weights
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
@@ -30,7 +31,6 @@ from tools.retrieval.past import Past, linked_then, meaning_then, read_past, wor
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, POOL_LIMIT, SEEDS, Plan
 from tools.retrieval.pool import LANES, Measure, Pool, Ranking
 from tools.retrieval.scoring import Scores, Signals, lifted, ranked
-from tools.runtime.threads import in_thread, in_turn
 
 T = TypeVar("T")
 
