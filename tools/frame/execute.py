@@ -131,7 +131,7 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
     if isinstance(found, Replay):
         ids = [record.removeprefix("entity:") for record in found.records]
         there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
-        if not all(standing.visibility in caller.readable for standing in there.values()):
+        if not all(status.visibility in caller.readable for status in there.values()):
             raise found.gone()
     return found
 

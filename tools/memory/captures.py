@@ -183,7 +183,7 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
     items = (item for each in stored.values() for part in (_CLAIMS, *_OTHERS) for item in _items(each, part))
     named = {each for item in items for each in _ids(item)}
     there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible) if named else {}
-    shown = {each for each, standing in there.items() if standing.visibility in caller.readable}
+    shown = {each for each, status in there.items() if status.visibility in caller.readable}
     return {memory_id: _without(candidate, named - shown) for memory_id, candidate in stored.items()}
 
 

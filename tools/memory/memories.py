@@ -183,7 +183,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         now=app.clock(),
         wanted=request.limit,
         depth=DEPTH,
-        sight=caller.visible,
+        superseding_keys=caller.visible,
         expand=False,
         min_score=request.min_score,
     )

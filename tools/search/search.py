@@ -199,7 +199,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             request.offset + DETAILED if request.include_retrieval_diagnostics else 0,
             2 * (request.offset + request.limit) + SPARE,
         ),
-        sight=call.caller.visible,
+        superseding_keys=call.caller.visible,
         # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
