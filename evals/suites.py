@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from evals.harness.run import prepare as prepare_retrieval
+from evals.harness.retrieval import prepare as prepare_retrieval
 from evals.harness.server import stoppable
-from evals.reflection.run import prepare as prepare_reflection
-from evals.release_notes.run import prepare as prepare_release_notes
+from evals.reflection.labelled_notes import prepare as prepare_reflection
+from evals.release_notes.labelled_ranges import prepare as prepare_release_notes
 from evals.report import markdown, missed
 from evals.runs import NAMES, Journal, Options, Prepared, default_runs, new_record
 from stores.errors import EngrainError

@@ -32,9 +32,9 @@ from rest_bridge.websocket import EventSocket, LogSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.operation import Operation
+from tools.frame.threads import in_thread
 from tools.people.device import PAGE as DEVICE_PATH
 from tools.runtime import health
-from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 if TYPE_CHECKING:

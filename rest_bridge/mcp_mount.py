@@ -25,8 +25,8 @@ from stores.errors import EngrainError, InvalidRequest, MethodNotAllowed, Unavai
 from tools.app import App
 from tools.frame.operation import Operation
 from tools.frame.parsing import refuse_unstorable
+from tools.frame.threads import in_thread
 from tools.mcp_server import UNREADABLE, build_mcp_server
-from tools.runtime.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 REMEMBERED_ENDS = 10_000

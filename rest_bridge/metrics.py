@@ -16,8 +16,8 @@ from auth.origin import REQUEST_ID, client_of
 from rest_bridge.envelope import exchange_of, no_such_path
 from rest_bridge.mcp_discovery import MCP_PATH
 from tools.app import App
+from tools.frame.threads import in_thread
 from tools.runtime.health import readiness
-from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 RawHeader = tuple[bytes, bytes]

@@ -29,7 +29,7 @@ from stores.records import JsonObject, Organization, Role
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 UNCACHED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 

@@ -20,8 +20,8 @@ from rest_bridge.routes import Placement
 from stores.records import JsonObject
 from tools.frame.arguments import Schema, rebuilt, without_null
 from tools.frame.operation import ACCESS_COOKIE, Download, Operation, Redirect, Result, Route
+from tools.frame.threads import in_thread
 from tools.records.projects import FIELDS
-from tools.runtime.threads import in_thread
 
 _PREFIX = "#/components/schemas/"
 

@@ -40,7 +40,7 @@ from tools.app import App
 from tools.frame.execute import execute
 from tools.frame.operation import REFRESH_COOKIE, Call, Download, Operation, Outcome, Redirect, Request, Route
 from tools.frame.parsing import parse_json, refusal, refuse_unstorable
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 _SECONDS = {"minute": 60, "hour": 3600}
 

@@ -27,12 +27,12 @@ from rest_bridge.metrics import NO_SNIFFING, POLICY, request_id_of
 from stores.errors import EngrainError, InvalidRequest, InvalidSetting, Unavailable
 from stores.folder import STAY
 from tools.app import open_app
+from tools.frame.threads import in_thread
 from tools.jobs.runner import jobs_running
 from tools.people.api_keys import keep_local_key
 from tools.runtime.health import OPEN_MCP
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
-from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 
 HEAD_LIMIT = 64 * 1024

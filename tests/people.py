@@ -17,10 +17,10 @@ from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Outcome
 from tools.frame.parsing import parse
+from tools.frame.threads import in_thread
 from tools.jobs.functions import JobHost
 from tools.jobs.runner import FUNCTIONS, Runner
 from tools.people.sessions import MAIL_RESET
-from tools.runtime.threads import in_thread
 
 PASSWORD = "correct horse battery staple"
 _CHEAP = Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))

@@ -15,9 +15,9 @@ from tools.app import App
 from tools.catalogue import OPERATIONS, by_name
 from tools.frame.answers import answer_of
 from tools.frame.operation import Operation
+from tools.frame.threads import in_thread
 from tools.mcp_server import build_mcp_server
 from tools.records.receipts import after_write
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -10,10 +10,9 @@ from tools.governance import corrections, inspection, review, sharing
 from tools.imports import exporting
 from tools.imports import operations as imports
 from tools.jobs import status
-from tools.memory import captures, memories, remember, spaces
+from tools.memory import access_preview, captures, memories, remember, spaces
 from tools.packs import context
 from tools.people import (
-    access_preview,
     account,
     api_keys,
     audit,

@@ -22,9 +22,9 @@ from tools.frame.arguments import input_schema
 from tools.frame.execute import execute
 from tools.frame.operation import Call, Operation, Outcome, Tool
 from tools.frame.parsing import named_field, parse
+from tools.frame.threads import in_thread
 from tools.records.receipts import after_write
 from tools.runtime.health import HealthView, readiness, stats
-from tools.runtime.threads import in_thread
 from tools.runtime.version import VERSION
 from tools.text.plain import one_line
 

@@ -15,8 +15,8 @@ from cli.release_notes.configuration import (
     PRESETS,
     PROVIDERS,
     Configuration,
-    Plan,
     PresetName,
+    RunSettings,
     personal_configuration,
     planned,
     project_configuration,
@@ -149,7 +149,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
     return 0
 
 
-def _made(request: FactsRequest, plan: Plan, steps: Steps) -> tuple[ReleaseFacts, str]:
+def _made(request: FactsRequest, plan: RunSettings, steps: Steps) -> tuple[ReleaseFacts, str]:
     from cli.release_notes.analysis.analyse import analyse  # noqa: PLC0415 - the help does not need it
 
     named = f"{plan.model.spec.name} (by {plan.model.provider_from})" if plan.model else "offline"

@@ -90,7 +90,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunSettings:
     """The settings of one run; `model` is None if no language model is asked."""
 
     preset: PresetName
@@ -143,11 +143,13 @@ def read_configuration(path: Path) -> Configuration:
         raise ReleaseNotesFailed(f"{path} cannot be read as TOML: {error}.") from None
 
 
-def planned(flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration) -> Plan:
+def planned(
+    flags: Configuration, environment: ModelSettings, project: Configuration, personal: Configuration
+) -> RunSettings:
     places = (flags, project, personal)
     defaults = {"preset": PresetName.DEFAULT, "instructions": "", "critic": True, "file": DEFAULT_FILE}
     told = {name: _first(places, name, default) for name, default in defaults.items()}
-    return Plan(**told, model=choose_model(flags, environment, project, personal))
+    return RunSettings(**told, model=choose_model(flags, environment, project, personal))
 
 
 def _first(places: Iterable[Configuration], name: str, default: Any = None) -> Any:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import structlog
 from pydantic import BaseModel, Field
 
-from cli.release_notes.configuration import PRESETS, Chosen, Plan
+from cli.release_notes.configuration import PRESETS, Chosen, RunSettings
 from cli.release_notes.facts import Change, Progress, ReleaseFacts, ReleaseNotesFailed
 from cli.release_notes.words import bare, capitalised
 from stores.errors import InvalidSetting
@@ -148,7 +148,7 @@ class Writer:
         is_english = len(stems) > 1 and _ENGLISH & set(claim.text.casefold().split())
         return "its commits speak of something else" if is_english and stems.isdisjoint(terms(said).stems) else ""
 
-    async def claims(self, changes: Mapping[str, Change], plan: Plan) -> list[Claim]:
+    async def claims(self, changes: Mapping[str, Change], plan: RunSettings) -> list[Claim]:
         facts, wish = self.facts, ""
         names = [name if name and _TOKEN.fullmatch(name) else "" for name in (facts.project_name, facts.version)]
         if plan.instructions:
@@ -182,7 +182,7 @@ class Writer:
 
 
 def with_model(
-    facts: ReleaseFacts, listed: Sequence[Change], plan: Plan, chosen: Chosen, progress: Progress
+    facts: ReleaseFacts, listed: Sequence[Change], plan: RunSettings, chosen: Chosen, progress: Progress
 ) -> tuple[ReleaseFacts, list[str]]:
     """Return the facts with `listed` changes in the model's words, and sentences on what was taken and dropped."""
     # Half of the context is left for the instructions and the answer.

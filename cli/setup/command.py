@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.client.failure import CommandFailed, ExitCode, guarded, shown
-from cli.setup.files import Change, Format, Plan, State
+from cli.setup.files import Change, FilePlan, Format, State
 
 HERE = Path(__file__).parent
 SERVER = "engrain"
@@ -126,7 +126,7 @@ def _status(environ: Mapping[str, str], state: State, name: str) -> str:
     return f"set up, changed since; engrain setup {name} renews it" if is_ours else "not set up"
 
 
-def _additions(environ: Mapping[str, str], state: State, name: str) -> list[Plan]:
+def _additions(environ: Mapping[str, str], state: State, name: str) -> list[FilePlan]:
     plans = [state.addition(name, *each) for each in wanted(environ, name)]
     places = {str(plan.path) for plan in plans}
     return plans + [state.removal(each) for each in state.read().get(name, []) if each.path not in places]
@@ -153,7 +153,7 @@ def _remove(state: State, name: str, *, is_sure: bool) -> None:
             typer.echo(f"Changed since, and left as it is: {path}")
 
 
-def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_sure: bool) -> list[Plan]:
+def _settle(state: State, name: str, planned: Callable[[], list[FilePlan]], *, is_sure: bool) -> list[FilePlan]:
     every = planned()
     plans = [plan for plan in every if plan.is_change]
     for plan in plans:
@@ -172,7 +172,7 @@ def _settle(state: State, name: str, planned: Callable[[], list[Plan]], *, is_su
     return plans
 
 
-def _difference(plan: Plan) -> Iterator[str]:
+def _difference(plan: FilePlan) -> Iterator[str]:
     old, new = ((text or "").splitlines() for text in (plan.before, plan.after))
     was, is_now = ("/dev/null" if text is None else str(plan.path) for text in (plan.before, plan.after))
     for line in difflib.unified_diff(old, new, was, is_now, lineterm=""):

@@ -239,7 +239,7 @@ _RECORDS = TypeAdapter(dict[str, list[Record]])
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FilePlan:
     """A file before and after, and without our changes; `None` is no file."""
 
     path: Path
@@ -272,7 +272,7 @@ class State:
         with careful(self.folder):
             return locked_file(self.folder / "lock")
 
-    def carry_out(self, client: str, plans: Sequence[Plan]) -> None:
+    def carry_out(self, client: str, plans: Sequence[FilePlan]) -> None:
         """Write the files of a client, while `locked`. Each has its record first, else it could not be undone."""
         before, records = self.read(), [plan.record for plan in plans if plan.record]
         for plan in plans:
@@ -292,30 +292,32 @@ class State:
                     for folder in record.folders:
                         Path(folder).rmdir()
 
-    def addition(self, client: str, path: Path, form: Format, changes: Sequence[Change]) -> Plan:
+    def addition(self, client: str, path: Path, form: Format, changes: Sequence[Change]) -> FilePlan:
         """Plan changes of a file, in place of earlier ones; CommandFailed if it does not parse."""
         target = path.resolve()
         old = next((each for each in self.read().get(client, []) if each.path == str(target)), None)
         before = read_text(target)
         with careful(target):
             if old and before is not None and applied(form, before, changes) == before:
-                return Plan(target, before, before, _backup(old), old)
+                return FilePlan(target, before, before, _backup(old), old)
             if old and before is not None and form != "text":
                 changes = list(_extended(form, before, old.changes, changes))
             base = self.removal(old).after if old else before
             after = applied(form, base or "", changes)
         backup = str(self.folder / f"{client}-{_digest(str(target))[:8]}-{target.name}") if base is not None else None
         folders = old.folders if old else [str(each) for each in target.parents if not each.exists()]
-        return Plan(target, before, after, base, Record(str(target), form, changes, _digest(after), backup, folders))
+        return FilePlan(
+            target, before, after, base, Record(str(target), form, changes, _digest(after), backup, folders)
+        )
 
-    def removal(self, record: Record) -> Plan:
+    def removal(self, record: Record) -> FilePlan:
         """Plan to undo the changes of a file: to its backup if nobody changed it since, else they alone."""
         path, base = Path(record.path), _backup(record)
         before = read_text(path)
         if before is None or (_digest(before) == record.sha256 and (base is None) is (record.backup is None)):
-            return Plan(path, before, None if before is None else base)
+            return FilePlan(path, before, None if before is None else base)
         with careful(path):
-            return Plan(path, before, reverted(record.form, before, base or (record.backup and ""), record.changes))
+            return FilePlan(path, before, reverted(record.form, before, base or (record.backup and ""), record.changes))
 
 
 def _backup(record: Record) -> str | None:

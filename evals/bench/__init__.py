@@ -1,3 +1,3 @@
 """`engrain bench`: the speed of a real server over HTTP."""
 
-from evals.bench.run import run_bench
+from evals.bench.all_stages import run_bench

@@ -28,7 +28,7 @@ FILTERS: Sequence[dict[str, Any]] = (
     {"types": ["task"], "priority": "critical,high", "no_epic": True},
 )
 EXPLORE, TEMPORAL = "/api/search/explore", "/api/search/temporal"
-Link = tuple[str, int]
+EarlierLink = tuple[str, int]
 """Relationship and number of an earlier record."""
 
 
@@ -45,10 +45,10 @@ def measure_graph(measurement: Measurement, data: Path) -> Iterator[Figure]:
     yield Figure("loading that graph, until it can be walked", "relations/s", count / seconds, count, target=target)
 
 
-def draw_links(count: int) -> list[list[Link]]:
+def draw_links(count: int) -> list[list[EarlierLink]]:
     """Draw the relations of each record to records of earlier requests."""
     draw = random.Random(32)  # noqa: S311 - the same graph on every run
-    links: list[list[Link]] = []
+    links: list[list[EarlierLink]] = []
     missing = RELATIONS_EACH * count
     for number in range(count):
         earlier = number - number % BULK_LIMIT
@@ -59,7 +59,9 @@ def draw_links(count: int) -> list[list[Link]]:
     return links
 
 
-def _load(client: Client, texts: Sequence[Record], links: Sequence[Sequence[Link]]) -> tuple[list[str], str, float]:
+def _load(
+    client: Client, texts: Sequence[Record], links: Sequence[Sequence[EarlierLink]]
+) -> tuple[list[str], str, float]:
     ids: list[str] = []
     middle = ""
     start = time.perf_counter()
@@ -80,7 +82,7 @@ def _load(client: Client, texts: Sequence[Record], links: Sequence[Sequence[Link
     return ids, middle, seconds
 
 
-def _fields(number: int, text: Record, links: Sequence[Link], ids: Sequence[str]) -> dict[str, Any]:
+def _fields(number: int, text: Record, links: Sequence[EarlierLink], ids: Sequence[str]) -> dict[str, Any]:
     kind = TYPES[number % len(TYPES)]
     workflow = {"status": STATUSES[number % 7 % 6], "priority": PRIORITIES[number % 5]}
     return {

@@ -12,7 +12,7 @@ from evals.bench.stages import WITHOUT_VECTORS, signed_up
 from evals.bench.texts import records
 from evals.client import Client
 from evals.machine import resident_mb, spread, timed_ms
-from evals.release_notes.run import write_notes
+from evals.release_notes.labelled_ranges import write_notes
 from tools.imports.adapters import ADAPTERS, batches
 from tools.imports.files import open_source
 from tools.imports.models import BATCH

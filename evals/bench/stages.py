@@ -13,7 +13,7 @@ from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.harness.server import served
 from evals.machine import resident_mb, spread, timed_ms
-from evals.reflection.run import SPLITS, read_notes
+from evals.reflection.labelled_notes import SPLITS, read_notes
 from stores.embedding.builtin import BuiltinEmbedder, LateEncoder
 from stores.embedding.workers import Workers
 from stores.errors import EngrainError

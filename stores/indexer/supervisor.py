@@ -24,7 +24,7 @@ log = structlog.get_logger("indexer")
 
 
 @dataclass(slots=True)
-class Known:
+class OrganizationState:
     head: int = 0
     closing: Closing | None = None
 
@@ -39,7 +39,7 @@ class Supervisor(StepThread):
         self._files = files
         self._shared = shared
         self._lock = threading.Lock()
-        self._known: dict[str, Known] = {}
+        self._states: dict[str, OrganizationState] = {}
         self._due: OrderedDict[str, bool] = OrderedDict()
         """Organizations to open; true, and first, where something was written meanwhile."""
         self._left_over: set[str] = set()
@@ -52,8 +52,8 @@ class Supervisor(StepThread):
 
     def want(self, organization_id: str, sequence: int) -> None:
         with self._lock:
-            known = self._known_of(organization_id)
-            known.head = max(known.head, sequence)
+            state = self._state_of(organization_id)
+            state.head = max(state.head, sequence)
             self._note_due(organization_id, is_urgent=True)
         self._signal.set()
 
@@ -62,7 +62,7 @@ class Supervisor(StepThread):
         with self._lock:
             self._registry.discarded.add(organization_id)
             self._left_over.add(organization_id)
-            self._known.pop(organization_id, None)
+            self._states.pop(organization_id, None)
             self._due.pop(organization_id, None)
         self._remove(organization_id, timeout_s)
 
@@ -71,13 +71,13 @@ class Supervisor(StepThread):
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
-        known = self._known.get(organization_id)
-        return known.closing if known is not None else None
+        state = self._states.get(organization_id)
+        return state.closing if state is not None else None
 
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
         return [
-            self._closed_line(each, name, known.head, known.closing)
-            for each, known in self._known.copy().items()
+            self._closed_line(each, name, state.head, state.closing)
+            for each, state in self._states.copy().items()
             if each not in opened
             for name in self.expected
         ]
@@ -85,9 +85,9 @@ class Supervisor(StepThread):
     def watermarks(self) -> dict[str, int]:
         """Return the lowest watermark of each organization with complete indexes."""
         found: dict[str, int] = {}
-        for each, known in self._known.copy().items():
+        for each, state in self._states.copy().items():
             opened = self._registry.find(each)
-            closing = opened.closing() if opened is not None else known.closing
+            closing = opened.closing() if opened is not None else state.closing
             marks = closing.watermarks if closing is not None else {}
             if all(name in marks and marks[name].complete for name in self.expected):
                 found[each] = min(marks[name].sequence for name in self.expected)
@@ -151,24 +151,24 @@ class Supervisor(StepThread):
             files = self._files(each.id)
             closing = files.closing()
             with self._lock:
-                known = self._known_of(each.id)
-                known.head, known.closing = max(head, known.head), closing
-                if self._is_behind(known) and (head or files.path.exists()):
+                state = self._state_of(each.id)
+                state.head, state.closing = max(head, state.head), closing
+                if self._is_behind(state) and (head or files.path.exists()):
                     self._note_due(each.id)
 
-    def _is_behind(self, known: Known) -> bool:
-        if known.closing is None or known.closing.epoch != self._shared.ledger.feed.epoch:
+    def _is_behind(self, state: OrganizationState) -> bool:
+        if state.closing is None or state.closing.epoch != self._shared.ledger.feed.epoch:
             return True
-        marks = self._usable(known.closing)
+        marks = self._usable(state.closing)
         return any(
-            name not in marks or marks[name].erasable or marks[name].sequence != known.head for name in self.expected
+            name not in marks or marks[name].erasable or marks[name].sequence != state.head for name in self.expected
         )
 
     def _note_closed(self, organization: OpenOrganization) -> None:
         with self._lock:
-            known = self._known_of(organization.id)
-            known.head, known.closing = max(known.head, organization.head), organization.closing()
-            if self._is_behind(known):
+            state = self._state_of(organization.id)
+            state.head, state.closing = max(state.head, organization.head), organization.closing()
+            if self._is_behind(state):
                 self._note_due(organization.id)
 
     def _open_due(self) -> None:
@@ -194,7 +194,7 @@ class Supervisor(StepThread):
         opened.let_go()
         with self._lock:
             self._due.pop(organization_id, None)
-            head = self._known_of(organization_id).head
+            head = self._state_of(organization_id).head
         opened.wake(head)
         self._registry.close_surplus(self._note_closed)
         return opened
@@ -205,8 +205,8 @@ class Supervisor(StepThread):
             self.forget(organization.id, 0)
             return
         with self._lock:
-            known = self._known_of(organization.id)
-            known.head = max(known.head, head)
+            state = self._state_of(organization.id)
+            state.head = max(state.head, head)
         if head > organization.head:
             organization.wake(head)
 
@@ -215,9 +215,9 @@ class Supervisor(StepThread):
             return self._shared.ledger.feed.head(organization_id).sequence
         return None
 
-    def _known_of(self, organization_id: str) -> Known:
+    def _state_of(self, organization_id: str) -> OrganizationState:
         is_deleted = organization_id in self._registry.discarded
-        return Known() if is_deleted else self._known.setdefault(organization_id, Known())
+        return OrganizationState() if is_deleted else self._states.setdefault(organization_id, OrganizationState())
 
     def _note_due(self, organization_id: str, *, is_urgent: bool = False) -> None:
         if organization_id not in self._registry.discarded:

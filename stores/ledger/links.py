@@ -21,7 +21,7 @@ _shown = schema.relations.alias("shown")
 Way = Literal["outgoing", "incoming"]
 
 
-class Link(NamedTuple):
+class DirectedLink(NamedTuple):
     """A fact seen from one end."""
 
     id: str
@@ -197,7 +197,7 @@ class LinkReads(Store):
 
     def links_around(
         self, organization_id: str, entity_ids: Iterable[str], *, visibility: frozenset[str], limit: int
-    ) -> dict[str, list[Link]]:
+    ) -> dict[str, list[DirectedLink]]:
         """Return the latest `limit` visible relations of each entity and direction, but no loops, by entity."""
         values = {
             "organization": organization_id,
@@ -206,10 +206,10 @@ class LinkReads(Store):
             "at": to_micros(self._clock()),
             "limit": limit,
         }
-        found: dict[str, list[Link]] = {}
+        found: dict[str, list[DirectedLink]] = {}
         there = [row for row in self._packed(_around, values) if row[1] is not None]
         for origin, other, name, way, *_ in sorted(there, key=lambda row: (-row[4], row[5])):
-            found.setdefault(origin, []).append(Link(other, name, way))
+            found.setdefault(origin, []).append(DirectedLink(other, name, way))
         return found
 
 

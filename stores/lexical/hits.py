@@ -11,7 +11,7 @@ from tantivy import DocAddress, Document, Query, Schema, Searcher
 from stores.hits import Hits
 from stores.indexed_text import indexed_parts
 from stores.lexical.analysis import identifiers, positions, with_figures
-from stores.lexical.queries import Plan, any_of, covering, filters
+from stores.lexical.queries import LexicalPlan, any_of, covering, filters
 from stores.lexical.schema import LENGTHS, Field, names
 from stores.lexical.visible_stats import K1, Lengths, Norms, Numbers, Part, VisibleStats, norm, rescored, usual
 from stores.records import Entity, IndexFilter
@@ -51,7 +51,7 @@ class LexicalResult:
     """Idf of each analysed term, rarest first."""
     named: frozenset[str] = frozenset()
     """Hits whose name is the whole question; they come first."""
-    question: Plan | None = None
+    question: LexicalPlan | None = None
 
     @property
     def unknown(self) -> float:
@@ -105,11 +105,11 @@ def records_of(searcher: Searcher) -> Iterator[Document]:
 class Holding:
     """Matching terms and visible scores of the hits of one question."""
 
-    def __init__(self, searcher: Searcher, schema: Schema, question: Plan, accepted: IndexFilter) -> None:
+    def __init__(self, searcher: Searcher, schema: Schema, question: LexicalPlan, accepted: IndexFilter) -> None:
         self._searcher, self._schema = searcher, schema
         self._question, self._accepted = question, accepted
 
-    def masses(self, hits: Sequence[Scored], question: Plan | None = None) -> dict[int, float]:
+    def masses(self, hits: Sequence[Scored], question: LexicalPlan | None = None) -> dict[int, float]:
         """Return the summed idf of the terms that each hit holds, by key, if any."""
         question = question or self._question
         if not question.present or not hits:
@@ -156,7 +156,7 @@ class _Text:
         return sum(map(len, self.parts))
 
 
-def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
+def weigh(question: LexicalPlan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
     """Return the records with some term and every phrase, by BM25 with the index's idf, and those named so."""
     texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0
@@ -173,7 +173,7 @@ def _read(entity: Entity, name: str) -> _Text:
     return _Text(entity.id, name in names(entity), parts, counts)
 
 
-def _hit(question: Plan, text: _Text, usual_length: float) -> LexicalHit | None:
+def _hit(question: LexicalPlan, text: _Text, usual_length: float) -> LexicalHit | None:
     held = {
         term: count for term in question.terms if (count := sum(text.counts[term.field, each] for each in term.values))
     }

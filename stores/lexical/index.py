@@ -29,7 +29,7 @@ from stores.lexical.hits import (
     weigh,
 )
 from stores.lexical.neighbours import Alongside, Placed, Threads
-from stores.lexical.queries import Plan
+from stores.lexical.queries import LexicalPlan
 from stores.lexical.schema import Progress, key_of
 from stores.lexical.visible_stats import VisibleStats
 from stores.records import Entity, IndexFilter, Position
@@ -281,7 +281,9 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Sequence[Scored]:
+    def _named_so(
+        self, searcher: Searcher, question: LexicalPlan, accepted: IndexFilter, limit: int
+    ) -> Sequence[Scored]:
         if not question.ids and not (question.name and searcher.doc_freq("name", question.name)):
             return []
         return self._best(searcher, queries.named(self._schema, question, accepted), limit)
@@ -339,7 +341,7 @@ class LexicalIndex:
         return [[int(value or 0) for value in searcher.fast_field_values(name, addresses)] for name in names]
 
 
-def _result(question: Plan, hits: LexicalHits, named: frozenset[str]) -> LexicalResult:
+def _result(question: LexicalPlan, hits: LexicalHits, named: frozenset[str]) -> LexicalResult:
     return LexicalResult(
         hits,
         # Scores have 24 bits: keep the promise of a ceiling regardless.

@@ -60,7 +60,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LexicalPlan:
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
     name: str
@@ -95,7 +95,7 @@ class Plan:
         return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
-def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
+def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> LexicalPlan:
     """Analyse a question with the statistics of what the caller sees.
 
     A missing word stays, with the highest idf: a record without it covers less. A missing exact token is dropped: its
@@ -120,7 +120,7 @@ def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> Plan:
     asked = dict.fromkeys([analysis.trim(analysis.normalise(whole).strip()), *filter(analysis.is_opaque, tokens)])
     ids = tuple(dict.fromkeys(each for name in islice(asked, MOST_LOOKED_UP) for each in stats.records(name)))
     # The sort is stable: equally rare terms keep their order in the question.
-    return Plan(
+    return LexicalPlan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         analysis.name_key(whole),
@@ -204,20 +204,20 @@ def _term(stats: VisibleStats, field: Field, value: str) -> Term:
     return Term(field, value, documents, idf, stats.boost(field, value, idf) if documents else 1.0)
 
 
-def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
+def scored(schema: Schema, question: LexicalPlan, accepted: IndexFilter) -> Query:
     """Match some term and every phrase, by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
     phrases = [phrase(schema, words) for words in question.phrases]
     return requiring(union(terms), [*phrases, *filters(schema, accepted)])
 
 
-def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
+def named(schema: Schema, question: LexicalPlan, accepted: IndexFilter) -> Query:
     """Match records whose name or id is the question, by BM25."""
     called = [Query.term_query(schema, "name", question.name, "basic"), any_of(schema, "id", question.ids)]
     return _preferring(schema, question.present, [union(called), *filters(schema, accepted)])
 
 
-def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
+def covering(schema: Schema, question: LexicalPlan, required: Iterable[Query]) -> Query:
     """Score by the summed idf of a record's terms."""
     held = [Query.const_score_query(_holding(schema, term), term.idf) for term in question.present]
     return requiring(union(held), required)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.bench import agents, memory, run, run_bench
+from evals.bench import agents, all_stages, memory, run_bench
 
 REQUESTS = {
     "GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search",
@@ -19,7 +19,7 @@ def test_a_small_measurement_has_every_figure(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(memory, "AGENTS", 8)
     monkeypatch.setattr(agents, "AGENTS", 2)
     monkeypatch.setattr(agents, "SECONDS", 40)
-    monkeypatch.setattr(run, "QUICK_STARTS", 1)
+    monkeypatch.setattr(all_stages, "QUICK_STARTS", 1)
     said: list[str] = []
     report = tmp_path / "bench.json"
     assert run_bench(25, said.append, quick=True, json_file=report) == 0, said

@@ -11,7 +11,7 @@ import pytest
 from evals.client import Client
 from evals.datasets import Collection, Question
 from evals.harness.arms import ARMS, Answer, Arm
-from evals.harness.run import read_collections
+from evals.harness.retrieval import read_collections
 from evals.harness.server import hints
 from evals.metrics import MEASURES
 from evals.runs import Options, read_run

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.reflection.run import NOTES, PAIRS, SPLITS, Note, note_case, overlap, read_notes, scores
+from evals.reflection.labelled_notes import NOTES, PAIRS, SPLITS, Note, note_case, overlap, read_notes, scores
 from evals.runs import Case, Options, read_run
 from evals.suites import run_suite
 from tools.reflecting.reflection.extract import extract

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.release_notes.run import Statement, cases, write_notes
+from evals.release_notes.labelled_ranges import Statement, cases, write_notes
 from evals.runs import Options, default_data, read_run
 from evals.suites import run_suite
 from stores.errors import EngrainError

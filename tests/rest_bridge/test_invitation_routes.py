@@ -18,7 +18,7 @@ from tests.mail_server import MailServer
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, opened, settings_at, sign_up
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,7 @@ from tests.rest_bridge.notes import Notes
 from tests.tools.people.test_grants import connect
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

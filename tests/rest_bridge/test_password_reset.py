@@ -17,11 +17,11 @@ from tests.mail_server import MailServer, make_certificate
 from tests.people import PASSWORD, host_of, mailed
 from tests.rest_bridge.harness import Client, Clock, assert_envelope, client_of, settings_at
 from tools.app import App, open_app
+from tools.frame.threads import in_thread
 from tools.jobs.functions import RunningJob
 from tools.people.sessions import MAIL_RESET, mail_reset
 from tools.runtime.log_ring import LogRing
 from tools.runtime.mail import Letter, Mailer
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from stores.ledger import AuditDraft, AuditQuery
 from stores.records import Role
 from tests.rest_bridge.harness import Client, Person, assert_envelope, joined, sign_up
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 

@@ -19,7 +19,7 @@ from rest_bridge.websocket import EVENT_NAMES, EventSocket
 from stores.records import ORGANIZATION, EntityDraft
 from tests.rest_bridge.harness import Person, listening, sign_up
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

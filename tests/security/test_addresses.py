@@ -7,7 +7,7 @@ import pytest
 
 from tests.people import PASSWORD, Person, mailed
 from tests.security.harness import World
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -21,8 +21,8 @@ from tests.rest_bridge.harness import Person as Somebody
 from tests.rest_bridge.harness import listening, opened, serving, settings_at, sign_up
 from tests.security.harness import SOON, CountingHasher, World, world_of
 from tools.catalogue import OPERATIONS
+from tools.frame.threads import in_thread
 from tools.runtime.settings import read_settings
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

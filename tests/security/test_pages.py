@@ -11,7 +11,7 @@ from stores.ledger import AuditDraft
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, form
 from tests.security.harness import COOKIE, SURFACES, World, bearer, cookie
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from stores.ledger.account_tables import sessions
 from stores.ledger.encoding import to_micros
 from tests.people import PASSWORD, Person
 from tests.security.harness import SURFACES, World, bearer
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

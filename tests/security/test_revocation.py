@@ -10,7 +10,7 @@ from websockets.exceptions import ConnectionClosed
 
 from tests.people import PASSWORD, Person, mailed
 from tests.security.harness import SOON, SURFACES, World, bearer, cookie
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

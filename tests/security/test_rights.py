@@ -14,7 +14,7 @@ from tests.security.harness import AGENT, World, bearer
 from tools.catalogue import OPERATIONS
 from tools.frame.execute import require_rights
 from tools.frame.operation import READERS, Operation
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

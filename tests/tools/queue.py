@@ -7,7 +7,7 @@ from stores.clock import new_id
 from stores.ledger import content_hash
 from stores.records import ORGANIZATION, RAW_MEMORY, Capture, EntityDraft, JsonObject
 from tests.people import Person
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 DECIDED = "We decided to flush the walrus cache before each granite release."
 

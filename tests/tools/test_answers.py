@@ -15,8 +15,8 @@ from tests.people import Person, caught_up, person, tokens_made
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.frame.answers import answer_of, text_of
+from tools.frame.threads import in_thread
 from tools.mcp_server import CORE, Toolbox, build_mcp_server
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

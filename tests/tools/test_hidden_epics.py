@@ -15,8 +15,8 @@ from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call
 from tools.frame.parsing import parse
+from tools.frame.threads import in_thread
 from tools.records.containment import DEPENDENCIES_LIMIT
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

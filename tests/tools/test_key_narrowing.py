@@ -12,7 +12,7 @@ from tests.tools.memory.test_memories import WALRUS, a_project, keep
 from tests.tools.memory.test_spaces import CREW, a_space, let_in, switch
 from tests.tools.runtime.test_events import collect
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

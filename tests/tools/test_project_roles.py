@@ -7,7 +7,7 @@ import pytest
 from stores.errors import Forbidden, NotFound
 from stores.records import ProjectRole
 from tests.people import Person
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.people import Person, person
 from tools.app import App
+from tools.frame.threads import in_thread
 from tools.runtime.health import readiness
 from tools.runtime.log_ring import LogRing, configure_logs
 from tools.runtime.settings import Settings
-from tools.runtime.threads import in_thread
 from tools.search.answers import SearchResponse, for_agents
 
 pytestmark = pytest.mark.anyio

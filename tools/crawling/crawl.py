@@ -24,9 +24,9 @@ from tools.crawling.texts import PageText, Unreadable, read_apart
 from tools.entities.documents import DocumentText, IngestRequest, Page, Url, ingest_documents, prepared, write_documents
 from tools.frame.operation import WRITERS, Operation, Request
 from tools.frame.screening import screened
+from tools.frame.threads import in_thread
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.records.projects import require_live
-from tools.runtime.threads import in_thread
 
 CRAWL, SYNC = "crawl_source", "sync_source"
 KEY = "crawl_settings"

@@ -20,7 +20,7 @@ import anyio
 
 from stores.errors import EngrainError, Forbidden, Unavailable
 from tools.crawling.texts import Unreadable, kind_of
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 from tools.runtime.version import VERSION
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from tools.crawling.fetching import page_address, resolved
 from tools.entities.documents import source_draft
 from tools.entities.entities import readable
 from tools.frame.operation import Call, Request, Result, Route, writing
+from tools.frame.threads import in_thread
 from tools.records.containment import contain
 from tools.records.entity_models import NAME_LIMIT, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
-from tools.runtime.threads import in_thread
 
 MOST = 10_000
 

@@ -26,13 +26,12 @@ from stores.ledger import SUPERSEDES, Transaction
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.entities.entities import entities_made, entity_views
-from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Result, Route, Tool, writing
-from tools.packs.facets import GONE
 from tools.records.containment import contain, keep_hidden
-from tools.records.derivation import REMEMBERED, require_no_wider
+from tools.records.derivation import REMEMBERED, erase_made, require_no_wider
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
+from tools.records.entity_types import GONE
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.receipts import receipt
 from tools.records.storing import wait_until_visible

@@ -8,6 +8,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.entities.entities import entity_views
 from tools.frame.operation import SYNCED, Call, Request, Result, Route, Tool, writing
+from tools.frame.threads import in_thread
 from tools.records.entity_models import (
     BULK_LIMIT,
     Assignees,
@@ -32,7 +33,6 @@ from tools.records.entity_types import EntityType
 from tools.records.linking import WORK
 from tools.records.receipts import readable_by, receipt
 from tools.records.storing import store, until_visible, wait_until_visible
-from tools.runtime.threads import in_thread
 from tools.search.similar import THRESHOLD, ProbeRehearsal, Similar, rehearsed, similar
 
 

@@ -13,8 +13,8 @@ from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import Conflict, NotFound
 from stores.event_times import CAPTURED_AT
-from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
-from stores.records import RAW_MEMORY, Entity, JsonObject, RawMemory
+from stores.ledger import EntityQuery, HistoryQuery
+from stores.records import RAW_MEMORY, Entity, RawMemory
 from tools.app import App
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Request, Result, Route, Tool, entry
@@ -26,6 +26,7 @@ from tools.records.entity_models import (
     RelatedEntity,
     Wanted,
     entity_view,
+    no_entity,
     split_list,
 )
 from tools.records.entity_types import ENTITY_TYPES, EntityType
@@ -90,21 +91,6 @@ def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> EntityP
     return EntityPage.of(request, entities=entity_views(app, call.caller, entities), total=total, has_more=has_more)
 
 
-def chunk_metadata(place: ChunkPlace) -> JsonObject:
-    """Return the metadata that shows the place of a document chunk."""
-    return {
-        "source_id": place.chunk.source_id,
-        "source_name": place.source_name,
-        "source_url": place.source_url,
-        "document_id": place.chunk.document_id,
-        "document_url": place.document_url,
-        "chunk_index": place.chunk.chunk_index,
-        "chunk_type": place.chunk.chunk_type,
-        "heading_path": list(place.chunk.heading_path),
-        "result_origin": "document",
-    }
-
-
 def entity_views(
     app: App, caller: Principal, entities: Iterable[Entity], as_of: datetime | None = None
 ) -> list[EntityView]:
@@ -112,10 +98,7 @@ def entity_views(
     found = without_hidden(app, caller, entities, as_of=as_of)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
     places = app.ledger.records.chunks(caller.organization_id, chunk_ids) if chunk_ids else {}
-    return [
-        entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
-        for entity in found
-    ]
+    return [entity_view(entity, place=places.get(entity.id)) for entity in found]
 
 
 class ReadEntity(EntityView):
@@ -195,10 +178,6 @@ def visible_id(app: App, caller: Principal, given: str) -> str:
 def _visible(app: App, caller: Principal, ids: Collection[str]) -> set[str]:
     there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible) if ids else {}
     return {each for each, found in there.items() if may_read(caller, found.visibility)}
-
-
-def no_entity(entity_id: str) -> NotFound:
-    return NotFound(f"There is no entity {entity_id}.")
 
 
 def _neighbours(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime | None) -> list[RelatedEntity]:

@@ -12,25 +12,15 @@ from stores.errors import Conflict, NotFound, ValidationFailed
 from tools.app import App
 from tools.experience.payload import EVIDENCE_LIMIT, Identifier, RecordExperienceRequest
 from tools.experience.projections import manifest_id
-from tools.experience.publishing import (
-    DISTILL,
-    EMBED,
-    EVIDENCE,
-    OUTLINE,
-    REVISION,
-    Published,
-    Revision,
-    State,
-    memory_id_of,
-    publish,
-)
+from tools.experience.publishing import DISTILL, EMBED, Published, publish
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import WRITERS, Call, Request, Result, Route, Tool, entry, mutation
+from tools.frame.threads import in_thread
+from tools.records.derivation import EVIDENCE, OUTLINE, REVISION, ExperienceRevision, ExperienceState, memory_id_of
 from tools.records.entity_models import MutationReceipt
 from tools.records.projects import ProjectNames
 from tools.records.receipts import capture_receipt
 from tools.records.storing import until_visible
-from tools.runtime.threads import in_thread
 
 PATH = "/api/memory/experience"
 BODY_LIMIT = 96 * 1024 * 1024
@@ -160,7 +150,7 @@ class EvidenceView(Result):
     source_id: str
     manifest_id: str
     content_hash: str
-    state: State = Field(description="`complete` once every index shows its records.")
+    state: ExperienceState = Field(description="`complete` once every index shows its records.")
     revision: int = Field(description="Which revision of the source this is, from 1.")
     experience: StoredJson | None = Field(
         description="Without evidence_id: what was sent, with the size and SHA-256 of evidence instead of its text."
@@ -178,7 +168,7 @@ def experience_evidence(app: App, call: Call, request: ExperienceEvidenceRequest
     organization, manifest = call.caller.organization_id, manifest_id(request.source_id)
     memory_id, payloads = memory_id_of(manifest), app.ledger.payloads
     memory = app.ledger.memories.memory(organization, memory_id)
-    revision = Revision.read(payloads.text(organization, memory_id, REVISION))
+    revision = ExperienceRevision.read(payloads.text(organization, memory_id, REVISION))
     told = payloads.text(organization, memory_id, OUTLINE)
     is_readable = memory is not None and may_read_memory(call.caller, memory.entity.visibility)
     if not is_readable or told is None or revision is None:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from stores.records import JsonObject
 from tools.experience.payload import EvidencePart, Experience, Observation
-from tools.packs.facets import UNVERIFIED
 from tools.records.entity_models import CONTENT_LIMIT, NAME_LIMIT
+from tools.records.entity_types import OPERATIONAL_NOTE, UNVERIFIED
 from tools.text.plain import one_line
 
 STEP_LIMIT = 500
@@ -129,7 +129,6 @@ def _name(text: str, instead: str) -> str:
     return one_line(text, NAME_LIMIT) or one_line(instead, NAME_LIMIT) or "Experience"
 
 
-NOTE_CATEGORY = "operational_note"
 MOST_NOTES = 12
 MOST_QUIET_STEPS = 20
 SHOWN_STEPS = 3
@@ -224,7 +223,7 @@ def _note(outline: JsonObject, run: Sequence[Seen], after: Seen | None, manifest
         one_line(f"{_done(telling[-1])}: {telling[-1].line or 'nothing seen'}", NAME_LIMIT),
         f"For: {one_line(str(outline['goal']), QUOTE_LIMIT)}\nTried: {said}\n"
         f"Seen: {seen or 'nothing'}\nFollows: {follows}",
-        NOTE_CATEGORY,
+        OPERATIONAL_NOTE,
         {
             "source_id": source_id, "manifest_id": manifest_id, "outcome_verified": False,
             "evidence": [_citation(each) for each in (quoted or telling[-1:])],

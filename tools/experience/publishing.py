@@ -10,9 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
-from typing import Any, Literal, NamedTuple
-
-from pydantic import BaseModel
+from typing import Any, NamedTuple
 
 from auth.api_keys import present_rights
 from auth.memory_policy import MemoryScopeRequest, writable_memory
@@ -23,20 +21,18 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.indexer.options import NAMES
 from stores.jobs import JobDraft
 from stores.ledger import Ledger, RelationDraft, Transaction
-from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
+from stores.records import RAW_MEMORY, Capture, EntityDraft, JsonObject, RawMemory
 from tools.experience.payload import Experience, RecordExperienceRequest, content_hash
 from tools.experience.projections import Edge, Projection, edges, manifest_id, notes, projections
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.governance.lifecycle import Lifecycle
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
+from tools.records.derivation import EVIDENCE, OUTLINE, REPORTED, REVISION, ExperienceRevision, memory_id_of
 from tools.records.projects import require_live
 from tools.records.trust import require_not_rejected
-from tools.runtime.threads import in_thread
 
-CAPTURE_SURFACE = "experience"
-REVISION, OUTLINE, EVIDENCE = 0, 1, 2
-"""Places in the payload of a raw memory; evidence parts come last, in the order of the steps."""
 STATED: JsonObject = {"from": "experience"}
 EMBED, DISTILL = "backfill_entity_embeddings", "distill_operational_experience_notes"
 _PREFIXES = {EMBED: "embed_entities", DISTILL: "distill_operational_experience"}
@@ -45,32 +41,6 @@ AGAIN_S = 5.0
 PARTS_BETWEEN = 100
 """Parts of evidence between two reports of progress."""
 STALE: JsonObject = {"published": 0}
-
-State = Literal["pending", "embedding_pending", "complete"]
-
-
-class Revision(BaseModel):
-    """Published revision of a source. Only the server writes it."""
-
-    content_hash: str
-    number: int = 1
-    state: State = "pending"
-    entities: dict[str, str] = {}
-    """Marks by id, the manifest first: `digest:revision`, so that a change by anybody else shows."""
-    relations: dict[str, str] = {}
-    """Ids by key."""
-    notes: dict[str, str] = {}
-    note_relations: dict[str, str] = {}
-    unavailable: list[str] = []
-
-    @classmethod
-    def read(cls, text: str | None) -> "Revision | None":
-        return None if text is None else cls.model_validate_json(text)
-
-    def with_unavailable(self, records: Sequence[str]) -> list[str]:
-        """Return all records that are unavailable after some more were retired."""
-        shown = self.entities.keys() | self.notes.keys()
-        return [each for each in dict.fromkeys([*self.unavailable, *records]) if each not in shown]
 
 
 class Place(NamedTuple):
@@ -107,15 +77,11 @@ class Kept(NamedTuple):
 
 class Published(NamedTuple):
     memory: RawMemory
-    revision: Revision
+    revision: ExperienceRevision
     kept: Kept
     jobs: dict[str, str]
     """Ids by function."""
     sequence: int
-
-
-def memory_id_of(manifest_id: str) -> str:
-    return f"raw_memory_{manifest_id.partition('_')[2]}"
 
 
 def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperienceRequest) -> Published:
@@ -137,7 +103,7 @@ def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperie
         memory = _bound_memory(tx, caller, manifest, project_id)
         if memory is not None and (seen is None or seen.entity.revision != memory.entity.revision):
             raise Conflict(f"The source {manifest} is being worked on by another request.")
-        before = _read_revision(tx, place.memory_id) or Revision(content_hash="", number=0)
+        before = ExperienceRevision.published(tx, place.memory_id) or ExperienceRevision(content_hash="", number=0)
         is_new = memory is None or before.content_hash != hashed
         number = before.number + is_new
         stamp: JsonObject = {"content_hash": hashed, "source_revision": number, "state": "embedding_pending"}
@@ -154,7 +120,7 @@ def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperie
             before.notes, before.note_relations = {}, {}
         kept = _keep(tx, place, (records, edges(experience)), known)
         revision = _next(before, kept, hashed, number)
-        _write_revision(tx, place.memory_id, revision)
+        revision.keep(tx, place.memory_id)
         if kept.written_entities:
             tx.audit(remember_entry(home, call, memory, tx.records.entity(manifest)))
         jobs = _enqueue(tx, caller, place, request, revision)
@@ -208,7 +174,7 @@ def _keep_memory(
     said = {"name": manifest.name, "content": manifest.content, **place.stamps(place.visibility.key)}
     draft = EntityDraft(id=place.memory_id, entity_type=RAW_MEMORY, **said)
     require_not_rejected(tx, [draft])
-    capture = Capture(experience.source_id, CAPTURE_SURFACE, tx.now, provenance, None, hashed, "promoted", manifest.id)
+    capture = Capture(experience.source_id, REPORTED, tx.now, provenance, None, hashed, "promoted", manifest.id)
     return tx.memories.create_memory(draft, capture)
 
 
@@ -263,7 +229,7 @@ def _ends(tx: Transaction, relation_id: str) -> bool:
     return True
 
 
-def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
+def _next(before: ExperienceRevision, kept: Kept, hashed: str, number: int) -> ExperienceRevision:
     is_waiting = next(iter(kept.entities.values())) not in before.entities.values()
     changes = {"content_hash": hashed, "number": number, "entities": kept.entities, "relations": kept.relations}
     revision = before.model_copy(update=changes | ({"state": "embedding_pending"} if is_waiting else {}))
@@ -271,7 +237,7 @@ def _next(before: Revision, kept: Kept, hashed: str, number: int) -> Revision:
 
 
 def _enqueue(
-    tx: Transaction, caller: Principal, place: Place, request: RecordExperienceRequest, revision: Revision
+    tx: Transaction, caller: Principal, place: Place, request: RecordExperienceRequest, revision: ExperienceRevision
 ) -> dict[str, str]:
     source_id, hashed = request.experience.source_id, revision.content_hash
     # Ids follow from the content.
@@ -283,29 +249,6 @@ def _enqueue(
     for function, job_id in jobs.items():
         tx.jobs.enqueue(JobDraft(job_id, function, payload, place.key, caller.user_id, caller.key_id))
     return jobs
-
-
-def _read_revision(tx: Transaction, memory_id: str) -> Revision | None:
-    return Revision.read(tx.payloads.text(memory_id, REVISION))
-
-
-def _write_revision(tx: Transaction, memory_id: str, revision: Revision) -> None:
-    tx.payloads.replace_text(memory_id, REVISION, revision.model_dump_json())
-
-
-def erase_made(tx: Transaction, record: Entity) -> str | None:
-    """Delete what was made of an experience, but for the record itself, its manifest or raw memory, deleted next.
-
-    Return the id of the raw memory; None if the record belongs to no experience.
-    """
-    memory_id = memory_id_of(record.id) if record.entity_type == "artifact" else record.id
-    revision = _read_revision(tx, memory_id)
-    if revision is None:
-        return None
-    for record_id in tx.records.outlines({*revision.entities, *revision.notes, *revision.unavailable} - {record.id}):
-        tx.records.delete_entity(record_id)
-    _write_revision(tx, memory_id, Revision(content_hash="", number=revision.number))
-    return memory_id
 
 
 async def complete_embeddings(host: JobHost, running: RunningJob) -> JsonObject:
@@ -337,7 +280,7 @@ def _complete(host: JobHost, running: RunningJob) -> JsonObject:
         if number == str(before.revision):  # Else somebody changed it, which has to show at the next publication.
             revision.entities[manifest] = f"{digest}:{before.revision + 1}"
         revision.state = "complete"
-        _write_revision(tx, place.memory_id, revision)
+        revision.keep(tx, place.memory_id)
         return {"published": 1, "entities": len(revision.entities)}
 
 
@@ -367,24 +310,24 @@ def distil_notes(host: JobHost, running: RunningJob) -> JsonObject:
         kept = _keep(tx, place, wanted, (revision.notes, revision.note_relations))
         revision.notes, revision.note_relations = kept.entities, kept.relations
         revision.unavailable = revision.with_unavailable(())
-        _write_revision(tx, place.memory_id, revision)
+        revision.keep(tx, place.memory_id)
         return {"published": kept.written_entities, "notes": len(kept.entities)}
 
 
-def _latest(host: JobHost, running: RunningJob) -> Revision | None:
+def _latest(host: JobHost, running: RunningJob) -> ExperienceRevision | None:
     memory_id = memory_id_of(str(running.job.payload["manifest_id"]))
-    revision = Revision.read(host.ledger.payloads.text(running.job.organization_id, memory_id, REVISION))
+    revision = ExperienceRevision.read(host.ledger.payloads.text(running.job.organization_id, memory_id, REVISION))
     return revision if revision is not None and revision.content_hash == running.job.payload["content_hash"] else None
 
 
 @contextmanager
-def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, Place, Revision] | None]:
+def _current(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, Place, ExperienceRevision] | None]:
     job, payload = running.job, running.job.payload
     manifest, project_id = str(payload["manifest_id"]), str(payload["project_id"])
     with host.ledger.transaction(job.organization_id, job.actor_id, deferred=True) as tx:
         tx.jobs.require(job)
         caller = present_rights(host.ledger, host.clock, job, payload.get("grant_id"))
-        revision = _read_revision(tx, memory_id_of(manifest))
+        revision = ExperienceRevision.published(tx, memory_id_of(manifest))
         found = None
         if caller is not None and revision is not None and revision.content_hash == payload["content_hash"]:
             with suppress(Forbidden, NotFound, Conflict):

@@ -13,12 +13,12 @@ from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Inval
 from stores.ledger import Claim, KeyedRequest, Replay
 from stores.records import JsonObject
 from tools.app import App
-from tools.entities.entities import no_entity
 from tools.frame.audit_entries import denial_entry, secrets_entries
 from tools.frame.operation import Call, Operation, Outcome, Request, Result, begun
 from tools.frame.screening import screened
+from tools.frame.threads import in_thread
+from tools.records.entity_models import no_entity
 from tools.records.projects import NAMING, ProjectNames
-from tools.runtime.threads import in_thread
 
 KEY_LIMIT = 255
 _PURPOSE = b"engrain idempotent bodies"
@@ -131,7 +131,7 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
     if isinstance(found, Replay):
         ids = [record.removeprefix("entity:") for record in found.records]
         there = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
-        if not all(standing.visibility in caller.readable for standing in there.values()):
+        if not all(status.visibility in caller.readable for status in there.values()):
             raise found.gone()
     return found
 

@@ -16,7 +16,7 @@ from auth.origin import NOWHERE, Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 if TYPE_CHECKING:
     from stores.ledger import Claim

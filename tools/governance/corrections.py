@@ -12,9 +12,9 @@ from stores.errors import Conflict, Forbidden, NotFound
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory, source_ids
 from tools.app import App
-from tools.experience.publishing import CAPTURE_SURFACE, REVISION, erase_made
 from tools.frame.audit_entries import ids_of, memory_entry, policy_details
 from tools.frame.operation import WRITERS, Call, Route, entry, writing
+from tools.frame.threads import in_thread
 from tools.governance.derived import QUOTE_CHARACTERS, Effect, effects, resting_on
 from tools.governance.lifecycle import (
     RULES,
@@ -30,10 +30,10 @@ from tools.governance.lifecycle import (
     placed,
 )
 from tools.memory.spaces import INSUFFICIENT
+from tools.records.derivation import REPORTED, REVISION, erase_made
 from tools.records.receipts import receipt_for
 from tools.records.storing import until_visible
 from tools.records.trust import scope_of_words
-from tools.runtime.threads import in_thread
 
 REDACTED = "[redacted]"
 ERASING = frozenset({"delete", "redact"})
@@ -162,7 +162,7 @@ def refusal_of(tx: Transaction, caller: Principal, memory: RawMemory, request: C
 
 
 def _of_revision(tx: Transaction, memory: RawMemory, content: str) -> str | None:
-    if memory.capture.capture_surface == CAPTURE_SURFACE:
+    if memory.capture.capture_surface == REPORTED:
         return "follows_its_source"
     if not content.strip():
         return "missing_revised_content"

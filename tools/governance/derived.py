@@ -10,7 +10,7 @@ from tools.frame.json_values import texts_in
 from tools.governance.lifecycle import is_withheld, placed
 from tools.records.entity_models import CONTENT_LIMIT
 from tools.records.trust import BEFORE, DOUBTFUL, TRUST, trust_of
-from tools.reflecting.reflection.layout import sentences
+from tools.text.sentences import sentences
 
 EXCERPT = "content_excerpt"
 QUOTE_CHARACTERS = 24

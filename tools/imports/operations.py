@@ -15,6 +15,7 @@ from tools.app import App
 from tools.frame.audit_entries import memory_entry, secrets_entries
 from tools.frame.operation import WRITERS, Call, Operation, Request, Route, entry, writing
 from tools.frame.screening import screened
+from tools.frame.threads import in_thread
 from tools.imports.adapters import ADAPTERS
 from tools.imports.keeping import RecordRefused, Screened, keep_records, place_of, relation_key
 from tools.imports.models import (
@@ -31,7 +32,6 @@ from tools.imports.models import (
     import_view,
 )
 from tools.runtime.events import Event
-from tools.runtime.threads import in_thread
 
 EVENT = "source_import_updated"
 Part = TypeVar("Part", RecordToImport, RelationToImport)

@@ -15,12 +15,12 @@ from stores.ledger import JOB_LEASE_S
 from tools.app import App
 from tools.crawling import crawl
 from tools.experience import publishing as experience
+from tools.frame.threads import in_thread
 from tools.governance import lifecycle
 from tools.jobs import status
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.people import sessions
 from tools.runtime.housekeeping import keep_house
-from tools.runtime.threads import in_thread
 
 AT_ONCE = 4
 MOST_TAKEN = 64

@@ -12,7 +12,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from stores.errors import InvalidSetting
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model

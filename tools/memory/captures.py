@@ -13,10 +13,10 @@ from stores.ledger import CANDIDATE, CaptureQuery, ListedCapture, Transaction
 from stores.records import RAW_MEMORY, JsonObject, RawMemory, ReviewState
 from tools.app import App
 from tools.entities.entities import entities_made
-from tools.experience.publishing import erase_made
 from tools.frame.audit_entries import DELETE, REVIEW, remember_entry
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call, Filters, Nothing, Request, Result, Route, entry, writing
+from tools.records.derivation import erase_made
 from tools.records.entity_models import EntityId, Wanted
 from tools.records.memory_models import RawMemoryView, memory_fields
 from tools.records.receipts import capture_receipt
@@ -183,7 +183,7 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
     items = (item for each in stored.values() for part in (_CLAIMS, *_OTHERS) for item in _items(each, part))
     named = {each for item in items for each in _ids(item)}
     there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible) if named else {}
-    shown = {each for each, standing in there.items() if standing.visibility in caller.readable}
+    shown = {each for each, status in there.items() if status.visibility in caller.readable}
     return {memory_id: _without(candidate, named - shown) for memory_id, candidate in stored.items()}
 
 

@@ -21,6 +21,7 @@ from tools.frame.audit_entries import recall_entry, remember_entry
 from tools.frame.dates import moment
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import SYNCED, Call, Filters, Result, Route, entry, writing
+from tools.frame.threads import in_thread
 from tools.records.entity_models import EntityId, Label
 from tools.records.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.records.projects import require_live
@@ -31,7 +32,6 @@ from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Candidate
-from tools.runtime.threads import in_thread
 from tools.search.exposure import exposed
 
 SHOWN_CHARACTERS = 20_000
@@ -183,7 +183,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         now=app.clock(),
         wanted=request.limit,
         depth=DEPTH,
-        sight=caller.visible,
+        superseding_keys=caller.visible,
         expand=False,
         min_score=request.min_score,
     )

@@ -20,6 +20,7 @@ from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.json_values import texts_in, without_none
 from tools.frame.operation import Call, Request, Result, Route, Tool, writing
+from tools.frame.threads import in_thread
 from tools.memory.memories import memory_draft
 from tools.records.derivation import REMEMBERED
 from tools.records.entity_models import (
@@ -43,9 +44,8 @@ from tools.records.linking import Link, record, referred, related
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.receipts import capture_receipt, readable_by
 from tools.records.storing import store_in, until_visible
-from tools.reflecting.reflection.layout import sentences
-from tools.runtime.threads import in_thread
 from tools.search.similar import ProbeRehearsal, Similar, rehearsed, similar
+from tools.text.sentences import sentences
 from tools.work.tasks import active_task
 
 SAME_LIMIT = 20

@@ -18,12 +18,12 @@ from stores.spaces import MemberDraft, MemorySpace, SpaceMember
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Method, Request, Result, Route, Verb, entry, mutation
+from tools.frame.threads import in_thread
 from tools.people.account import MeRequest
 from tools.people.organizations import permit
 from tools.people.teams import present_team
 from tools.records.entity_models import Name
 from tools.records.projects import require_live
-from tools.runtime.threads import in_thread
 
 INSUFFICIENT = "insufficient_org_role"
 KEYLESS = ("organization", "public")

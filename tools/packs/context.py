@@ -11,8 +11,6 @@ from stores.exposures import Shown
 from stores.ledger.documents import ChunkPlace
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
-from tools.entities.entities import chunk_metadata
-from tools.experience.projections import NOTE_CATEGORY
 from tools.frame.operation import Call, Route, Tool, entry
 from tools.packs.context_models import (
     ContextPack,
@@ -24,9 +22,11 @@ from tools.packs.context_models import (
     Quality,
     RelatedItem,
 )
-from tools.packs.facets import GONE, SHELVES, Chosen, Facet, Option, relevant, select, types_of
+from tools.packs.facets import SHELVES, Chosen, Facet, Option, relevant, select, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, also_known_text, excerpt_around, render
 from tools.packs.options import Ranked, also_known, leading_tasks, nearest, options_of, reason, related_items
+from tools.records.entity_models import chunk_metadata
+from tools.records.entity_types import GONE, OPERATIONAL_NOTE
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
 from tools.retrieval.passages import with_passages
@@ -327,7 +327,7 @@ def _evidence(app: App, call: Call, request: ContextRequest, wanted: EvidenceReq
     reserves = wanted.reserve_distilled_notes and not is_naive
     if reserves and "session" in wanted.types and "note" not in wanted.types:
         least, most = max(asked.min_score, DOUBTFUL), max(asked.limit // PLACES_PER_NOTE, 1)
-        kind = {"types": ["note"], "category": NOTE_CATEGORY, "include_raw_memory": False}
+        kind = {"types": ["note"], "category": OPERATIONAL_NOTE, "include_raw_memory": False}
         of_notes = asked.model_copy(update={**kind, "min_score": least, "limit": most})
         found = _with_notes(found, searched(app, call, of_notes, wanted.retrieval_mode))
     filters = {**found.filters, "retrieval_mode": wanted.retrieval_mode, "reserve_distilled_notes": reserves}

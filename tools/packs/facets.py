@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Literal, NamedTuple, get_args
 
+from tools.records.entity_types import GONE, UNVERIFIED
+
 Intent = Literal["build", "plan", "ideate", "research", "review", "debug", "decide", "learn", "general"]
 Layer = Literal["wake", "recall", "deep_search"]
 Facet = Literal[
@@ -72,10 +74,7 @@ def most_each(limit: int, facets: Sequence[Facet]) -> int:
     return max(FEWEST_EACH, min(ceil(limit / len(facets)), MOST_EACH))
 
 
-GONE = frozenset({"archived", "retired", "superseded"})
 DONE = frozenset({"done", "completed"})
-UNVERIFIED = "unverified"
-"""Status of a procedure that was reported only: no evidence of success."""
 LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
 """Least cosines to the goal, as measured in `docs/experiments/packs.md`.
 

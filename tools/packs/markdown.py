@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tools.packs.context_models import AlsoKnown, RelatedItem
-from tools.reflecting.reflection.layout import sentences
 from tools.text.plain import one_line
+from tools.text.sentences import sentences
 
 CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85

@@ -8,12 +8,12 @@ from operator import attrgetter
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.ledger import EntityQuery
-from stores.ledger.links import Link
+from stores.ledger.links import DirectedLink
 from stores.records import RAW_MEMORY, Entity, matches
 from tools.app import App
 from tools.packs.context_models import AlsoKnown, ContextRequest, RelatedItem
-from tools.packs.facets import GONE, STRONG, Facet, Option, types_of
-from tools.records.entity_types import ENTITY_TYPES
+from tools.packs.facets import STRONG, Facet, Option, types_of
+from tools.records.entity_types import ENTITY_TYPES, GONE
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
 from tools.retrieval.pool import Candidate, Ranking
@@ -48,7 +48,7 @@ def related_items(
     }
 
 
-def links_of(app: App, caller: Principal, ids: Sequence[str]) -> Mapping[str, Sequence[Link]]:
+def links_of(app: App, caller: Principal, ids: Sequence[str]) -> Mapping[str, Sequence[DirectedLink]]:
     """Return the current, visible links of each record, the latest first. Blocks."""
     links_around, visible = app.ledger.relations.links_around, caller.visible
     return links_around(caller.organization_id, ids, visibility=visible, limit=LINKS_PER_DIRECTION)
@@ -62,23 +62,23 @@ def readable_records(app: App, caller: Principal, ids: Collection[str]) -> Mappi
 def in_force(app: App, caller: Principal, ids: Collection[str], readable: Collection[str] | None = None) -> set[str]:
     """Return the `readable` records, else visible entities, that are neither superseded nor archived."""
     allowed = caller.visible if readable is None else readable
-    standings = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
+    statuses = app.ledger.records.statuses(caller.organization_id, ids, visibility=caller.visible)
     return {
         each
-        for each, standing in standings.items()
-        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in allowed
+        for each, found in statuses.items()
+        if not found.superseded and found.facets.status not in GONE and found.visibility in allowed
     }
 
 
-def _first(links: Sequence[Link], usable: Collection[str], limit: int) -> list[Link]:
-    once: dict[str, Link] = {}
+def _first(links: Sequence[DirectedLink], usable: Collection[str], limit: int) -> list[DirectedLink]:
+    once: dict[str, DirectedLink] = {}
     for link in sorted(links, key=lambda link: link.name in STRUCTURE):
         if link.id in usable:
             once.setdefault(link.id, link)
     return list(once.values())[:limit]
 
 
-def _related(link: Link, other: Entity) -> RelatedItem:
+def _related(link: DirectedLink, other: Entity) -> RelatedItem:
     status = other.metadata.get("status")
     return RelatedItem(
         id=other.id,
@@ -117,12 +117,10 @@ NEAR, AKIN = 0.5, 0.3
 def options_of(request: ContextRequest, ranking: Ranking, leading: set[str]) -> Iterable[Option]:
     """Return what may be chosen for a pack, without what leads it."""
     for each in ranking.best:
-        standing = ranking.standings[each.id]
-        if each.id not in leading and (
-            request.project is None or standing.facets.project_id in (None, request.project)
-        ):
-            near, status = _nearness(each, ranking), standing.facets.status
-            yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
+        found = ranking.statuses[each.id]
+        if each.id not in leading and (request.project is None or found.facets.project_id in (None, request.project)):
+            near, status = _nearness(each, ranking), found.facets.status
+            yield Option(each.id, found.entity_type, status, each.score, near, shares_words=each.coverage > 0)
 
 
 def _nearness(candidate: Candidate, ranking: Ranking) -> float:

@@ -18,8 +18,8 @@ from stores.records import JsonObject, Role, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Request, Result, Route, entry, mutation, public
+from tools.frame.threads import in_thread, in_turn
 from tools.runtime.announcements import announce_member
-from tools.runtime.threads import in_thread, in_turn
 
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]

@@ -20,9 +20,9 @@ from stores.ledger import CODEHOST
 from stores.records import Role
 from tools.app import App
 from tools.frame.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Redirect, Request, Route, Verb, entry
+from tools.frame.threads import in_thread
 from tools.people.account import Identifier
 from tools.runtime.announcements import MemberChange, announce_member, renew_account
-from tools.runtime.threads import in_thread
 
 STATE_COOKIE = "engrain_oauth_state"
 BACK_TO_LOG_IN = frozenset(

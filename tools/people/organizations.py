@@ -1,6 +1,5 @@
 """Organizations of the caller: list, create, change, delete and switch."""
 
-import re
 import uuid
 from collections.abc import Callable
 from typing import Annotated, TypeVar
@@ -17,13 +16,12 @@ from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Nothing, Request, Result, Route, entry, move, mutation
 from tools.people.account import MeRequest, OrganizationView, TokensView
+from tools.records.projects import slug_of
 
 Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 OrganizationName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 
 Done = TypeVar("Done")
-
-_OTHERS = re.compile(r"[^a-z0-9]+")
 
 
 class OrganizationRequest(Request):
@@ -152,11 +150,6 @@ def create_organization(app: App, call: Call, request: CreateOrganizationRequest
     store_under(request.slug, made, store)
     call.then(app.events.renew_user, call.caller.user_id)
     return switched_view(app.accounts.switch(session_id, organization_id, origin=call.origin))
-
-
-def slug_of(name: str, otherwise: str) -> str:
-    """Make a slug of at most 50 characters from a name, or `otherwise`."""
-    return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
 
 
 def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> Done:

@@ -18,11 +18,11 @@ from stores.records import JsonObject, User
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Nothing, Request, Result, Route, entry, mutation, public
+from tools.frame.threads import in_turn
 from tools.jobs.functions import JobFunction, JobHost, RunningJob
 from tools.people.account import Email, Identifier, MeRequest, NewSecret, Secret, require_local_auth
 from tools.runtime.announcements import renew_account
 from tools.runtime.mail import Letter
-from tools.runtime.threads import in_turn
 
 
 class LogOutRequest(Request):

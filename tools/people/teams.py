@@ -20,8 +20,8 @@ from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, DoneView, Method, Nothing, Request, Result, Route, Verb, entry, mutation
 from tools.people.account import Identifier, MeRequest
 from tools.people.membership import GivenRole, Joined, ProjectRequest
-from tools.people.organizations import Slug, permit, slug_of, store_under
-from tools.records.projects import require_live
+from tools.people.organizations import Slug, permit, store_under
+from tools.records.projects import require_live, slug_of
 from tools.runtime.announcements import ProjectNews, announce_project_news
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]

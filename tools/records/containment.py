@@ -157,7 +157,7 @@ def without_hidden(
     if not named:
         return found
     there = app.ledger.records.statuses(caller.organization_id, named, visibility=caller.visible)
-    hidden = {each for each, standing in there.items() if not may_read(caller, standing.visibility)}
+    hidden = {each for each, status in there.items() if not may_read(caller, status.visibility)}
     if as_of is not None:
         then = app.ledger.records.entities_at(caller.organization_id, named, as_of)
         hidden |= {each for each, entity in then.items() if not may_read(caller, entity.visibility)}

@@ -1,8 +1,10 @@
-"""Entities made of raw memories: nobody reads them who may not read their sources."""
+"""Entities made of raw memories: nobody reads them who may not read their sources. Revisions of experiences."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
+
+from pydantic import BaseModel
 
 from auth.memory_policy import derived_visibility, may_change_memory, may_read_memory, narrower
 from auth.policy import MemoryScope, Visibility
@@ -15,8 +17,11 @@ from tools.frame.json_values import texts_in
 
 PROJECT = "project"
 LINK = "raw_memory_id"
-REMEMBERED = "remember"
-"""The capture surface of raw memories that `remember` keeps with an entity."""
+REMEMBERED, REPORTED = "remember", "experience"
+"""Capture surfaces of raw memories: kept with an entity by `remember`, and of a published experience."""
+REVISION, OUTLINE, EVIDENCE = 0, 1, 2
+"""Places in the payload of a raw memory; evidence parts come last, in the order of the steps."""
+ExperienceState = Literal["pending", "embedding_pending", "complete"]
 
 
 def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemory | None:
@@ -68,3 +73,53 @@ def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) 
         return
     if capture.entity_id is None and capture.review_state in ("pending", "deferred"):
         tx.memories.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id)
+
+
+class ExperienceRevision(BaseModel):
+    """Published revision of a source. Only the server writes it."""
+
+    content_hash: str
+    number: int = 1
+    state: ExperienceState = "pending"
+    entities: dict[str, str] = {}
+    """Marks by id, the manifest first: `digest:revision`, so that a change by anybody else shows."""
+    relations: dict[str, str] = {}
+    """Ids by key."""
+    notes: dict[str, str] = {}
+    note_relations: dict[str, str] = {}
+    unavailable: list[str] = []
+
+    @classmethod
+    def read(cls, text: str | None) -> "ExperienceRevision | None":
+        return None if text is None else cls.model_validate_json(text)
+
+    @classmethod
+    def published(cls, tx: Transaction, memory_id: str) -> "ExperienceRevision | None":
+        return cls.read(tx.payloads.text(memory_id, REVISION))
+
+    def keep(self, tx: Transaction, memory_id: str) -> None:
+        tx.payloads.replace_text(memory_id, REVISION, self.model_dump_json())
+
+    def with_unavailable(self, records: Sequence[str]) -> list[str]:
+        """Return all records that are unavailable after some more were retired."""
+        shown = self.entities.keys() | self.notes.keys()
+        return [each for each in dict.fromkeys([*self.unavailable, *records]) if each not in shown]
+
+
+def memory_id_of(manifest_id: str) -> str:
+    return f"raw_memory_{manifest_id.partition('_')[2]}"
+
+
+def erase_made(tx: Transaction, record: Entity) -> str | None:
+    """Delete what was made of an experience, but for the record itself, its manifest or raw memory, deleted next.
+
+    Return the id of the raw memory; None if the record belongs to no experience.
+    """
+    memory_id = memory_id_of(record.id) if record.entity_type == "artifact" else record.id
+    revision = ExperienceRevision.published(tx, memory_id)
+    if revision is None:
+        return None
+    for record_id in tx.records.outlines({*revision.entities, *revision.notes, *revision.unavailable} - {record.id}):
+        tx.records.delete_entity(record_id)
+    ExperienceRevision(content_hash="", number=revision.number).keep(tx, memory_id)
+    return memory_id

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from stores.errors import ValidationFailed
+from stores.errors import NotFound, ValidationFailed
 from stores.indexed_text import RETRIEVAL_KEYS
+from stores.ledger import ChunkPlace
 from stores.records import Entity, JsonObject
 from tools.frame.arguments import SEVERAL
 from tools.frame.json_values import StoredJson, without_none
@@ -126,8 +127,8 @@ class EntityView(Result):
     mutation_receipt: MutationReceipt | None = None
 
 
-def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: bool = True) -> EntityView:
-    """Show an entity; `place` (of a document chunk) is merged into its metadata."""
+def entity_view(entity: Entity, *, place: ChunkPlace | None = None, timestamps: bool = True) -> EntityView:
+    """Show an entity; the place of a document chunk is merged into its metadata."""
     stamped: JsonObject = {
         "memory_scope": entity.memory_scope,
         "scope_key": entity.scope_key,
@@ -135,7 +136,27 @@ def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: 
         "organization_id": entity.organization_id,
     }
     times = {} if timestamps else {"created_at": None, "updated_at": None}
-    return EntityView.of(entity, metadata={**entity.metadata, **stamped, **(place or {})}, **times)
+    metadata = {**entity.metadata, **stamped, **(chunk_metadata(place) if place else {})}
+    return EntityView.of(entity, metadata=metadata, **times)
+
+
+def chunk_metadata(place: ChunkPlace) -> JsonObject:
+    """Return the metadata that shows the place of a document chunk."""
+    return {
+        "source_id": place.chunk.source_id,
+        "source_name": place.source_name,
+        "source_url": place.source_url,
+        "document_id": place.chunk.document_id,
+        "document_url": place.document_url,
+        "chunk_index": place.chunk.chunk_index,
+        "chunk_type": place.chunk.chunk_type,
+        "heading_path": list(place.chunk.heading_path),
+        "result_origin": "document",
+    }
+
+
+def no_entity(entity_id: str) -> NotFound:
+    return NotFound(f"There is no entity {entity_id}.")
 
 
 SPANS_LIMIT = 100

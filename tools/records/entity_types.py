@@ -29,3 +29,7 @@ STATUSES: dict[str, tuple[str, ...]] = {
 PRIORITIES = ("medium", "critical", "high", "low", "someday")
 COMPLEXITIES = ("medium", "trivial", "simple", "complex", "epic")
 PROJECT_VISIBILITIES = ("org", "private")
+GONE = frozenset({"archived", "retired", "superseded"})
+UNVERIFIED = "unverified"
+"""Status of a procedure that was reported only: no evidence of success."""
+OPERATIONAL_NOTE = "operational_note"

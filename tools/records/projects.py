@@ -1,6 +1,7 @@
 """Projects: access rows, audit entries, checks of project ids, and names in their place."""
 
 import difflib
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from json import dumps
@@ -18,7 +19,6 @@ from stores.spaces import LETTING_IN
 from tools.app import App
 from tools.frame.audit_entries import audit_entry
 from tools.frame.operation import Call, Request
-from tools.people.organizations import slug_of
 from tools.records.entity_models import NAME_LIMIT, split_list
 from tools.text.plain import one_line
 
@@ -160,3 +160,8 @@ def _name(project: Brief) -> str:
 def _names(project: Brief) -> tuple[str, str, str]:
     slug = str(project.metadata.get("slug") or slug_of(project.name, project.id))
     return project.id.casefold(), _name(project), slug.casefold()
+
+
+def slug_of(name: str, otherwise: str) -> str:
+    """Make a slug of at most 50 characters from a name, or `otherwise`."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50].rstrip("-") or otherwise

@@ -9,9 +9,9 @@ from auth.visibility import entity_key
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.records.entity_models import MutationReceipt
 from tools.records.storing import until_visible
-from tools.runtime.threads import in_thread
 from tools.text.plain import one_line
 
 

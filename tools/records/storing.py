@@ -11,6 +11,7 @@ from stores.ledger import Transaction
 from stores.records import Entity, EntityDraft, JsonObject, searchable_text
 from tools.app import App
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.records.containment import stated_links
 from tools.records.derivation import link, narrowed, source_of
 from tools.records.entity_models import BackgroundJobs, EntityFields
@@ -18,7 +19,6 @@ from tools.records.linking import Link, record, related
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
 from tools.records.trust import TRUST, TrustState, require_not_rejected
 from tools.records.workflow import moved, update_epics, with_defaults, workflow_fields
-from tools.runtime.threads import in_thread
 
 SYNC_TIMEOUT_S = 20.0
 LONG_TEXT, LONG_TEXT_TIMEOUT_S = 10_000, 1.5

@@ -56,7 +56,7 @@ class Statement(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RelatedRecord:
     entity: Entity
     kind: Relationship
     reason: str
@@ -87,7 +87,7 @@ class Known:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     statement: Statement
-    known: Sequence[Known] = ()
+    known: Sequence[RelatedRecord] = ()
     fault: str | None = None
     """Reason why the lexical index failed."""
     sequence: int = 0
@@ -144,7 +144,7 @@ def _concerns(record: Entity, statement: Statement) -> bool:
     return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
 
 
-def _known(app: App, caller: Principal, statement: Statement, records: Sequence[Entity]) -> Iterator[Known]:
+def _known(app: App, caller: Principal, statement: Statement, records: Sequence[Entity]) -> Iterator[RelatedRecord]:
     content, is_stating = statement.content, statement.kind in STATING
     reasons = {each.id: contradicts(content, _text(each, statement)) for each in records if is_stating}
     # A contradiction may differ from a duplicate in one word.
@@ -167,26 +167,26 @@ def _same(statement: Statement, records: Sequence[Entity]) -> list[Duplicate]:
     return duplicates_of(statement.content, texts, kind=_KIND_OF.get(statement.kind), kinds=kinds)
 
 
-def _repeated(statement: Statement, records: Sequence[Entity]) -> Iterator[Known]:
+def _repeated(statement: Statement, records: Sequence[Entity]) -> Iterator[RelatedRecord]:
     for each in _same(statement, records):
         record, similarity = records[each.index], each.similarity
         status = record.metadata.get("status")
         if record.entity_type in WORK and status in DONE:
             reason = f"{record.id} says the same and is {status}: {record.name}"
-            yield Known(record, "stale", reason, similarity)
+            yield RelatedRecord(record, "stale", reason, similarity)
         else:
             how = "the same" if similarity >= CERTAIN else "nearly the same"
-            yield Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
+            yield RelatedRecord(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
 
 
-def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, reason: str) -> Known:
+def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, reason: str) -> RelatedRecord:
     retired = _retired_by(app, caller, record, statement)
     if retired is not None:
         why = f"{record.id} took the place of {retired.id}, which says the same. {reason}"
-        return Known(retired, "stale", why, STALE_CONFIDENCE, beside=record)
+        return RelatedRecord(retired, "stale", why, STALE_CONFIDENCE, beside=record)
     lower = statement.content.lower()
     kind: Relationship = "supersession" if any(words in lower for words in _REPLACING) else "contradiction"
-    return Known(record, kind, reason, CONTRADICTION_CONFIDENCE)
+    return RelatedRecord(record, kind, reason, CONTRADICTION_CONFIDENCE)
 
 
 def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:

@@ -281,9 +281,9 @@ class Considered:
         """Return what asks for a person, in the agreed order."""
         candidate, confidence = self.candidate, self.candidate.said.confidence
         labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.said.tags)}
-        standings: set[object] = {each.kind for each in self.compared.known if each.is_for_all or each.kind in OPPOSING}
+        kinds: set[object] = {each.kind for each in self.compared.known if each.is_for_all or each.kind in OPPOSING}
         if self.compared.fault is not None:
-            standings |= {each.get("kind") for each in candidate.said.reflection_findings}
+            kinds |= {each.get("kind") for each in candidate.said.reflection_findings}
         found: dict[ExceptionReason, bool] = {
             "policy_denied": self.refusal is not None,
             "high_impact_scope": self.target is not None and self.target.memory_scope not in SAFE_SCOPES,
@@ -292,9 +292,9 @@ class Considered:
             "low_confidence": confidence is not None and confidence < threshold,
             "sensitive_candidate": not SENSITIVE.isdisjoint(labels),
             "destructive_candidate": candidate.said.kind.lower() in DESTRUCTIVE,
-            "duplicate_candidate": "duplicate" in standings,
-            "contradiction_candidate": not standings.isdisjoint(OPPOSING),
-            "stale_candidate": "stale" in standings,
+            "duplicate_candidate": "duplicate" in kinds,
+            "contradiction_candidate": not kinds.isdisjoint(OPPOSING),
+            "stale_candidate": "stale" in kinds,
         }
         return [reason for reason, applies in found.items() if applies]
 

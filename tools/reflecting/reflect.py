@@ -8,6 +8,7 @@ from auth.visibility import memory_key
 from stores.records import JsonObject
 from tools.app import App
 from tools.frame.operation import WRITERS, Call, Route, Tool, mutation
+from tools.frame.threads import in_thread, in_turn
 from tools.llm.model import ModelFailed
 from tools.records.receipts import capture_receipt, readable_by
 from tools.reflecting.duplicates import OPPOSING, Statement, compare
@@ -25,7 +26,6 @@ from tools.reflecting.reflect_keeping import place_of, store, stores_anything
 from tools.reflecting.reflection.extract import extract
 from tools.reflecting.reflection.finding import KINDS, Finding
 from tools.reflecting.reflection.words import as_said
-from tools.runtime.threads import in_thread, in_turn
 from tools.search.exposure import CiteRequest, cited
 from tools.text.plain import one_line
 

@@ -17,7 +17,7 @@ from tools.frame.operation import Request, Result
 from tools.packs.facets import Intent
 from tools.records.entity_models import EntityId, Label, MutationReceipt, RelatedTo
 from tools.records.linking import referred, require_target
-from tools.reflecting.duplicates import OPPOSING, STATING, Comparison, Known, Relationship
+from tools.reflecting.duplicates import OPPOSING, STATING, Comparison, RelatedRecord, Relationship
 from tools.reflecting.reflection.finding import Finding, Kind
 from tools.work.tasks import active_task
 
@@ -237,7 +237,7 @@ class Stored:
         return [] if self.source is None else [self.source.entity.id]
 
 
-def candidate(made: Reflection, number: int, known: Sequence[Known], stored: Stored) -> ReflectionCandidate:
+def candidate(made: Reflection, number: int, known: Sequence[RelatedRecord], stored: Stored) -> ReflectionCandidate:
     """Describe the finding with this number, and what it was kept as."""
     finding, sources, record_id = made.findings[number], stored.source_ids, stored.record_ids.get(number)
     given: JsonObject = {"domain": made.request.domain, "project_id": made.request.project}
@@ -264,7 +264,7 @@ def candidate(made: Reflection, number: int, known: Sequence[Known], stored: Sto
     )
 
 
-def _claim(made: Reflection, finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> ClaimRecord:
+def _claim(made: Reflection, finding: Finding, known: Sequence[RelatedRecord], shared: dict[str, Any]) -> ClaimRecord:
     by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ADVICE}
     opposed = by_kind["contradiction"] + by_kind["supersession"]
     retired = [each for each in known if each.kind == "stale"]
@@ -285,7 +285,7 @@ def _claim(made: Reflection, finding: Finding, known: Sequence[Known], shared: d
     )
 
 
-def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) -> list[ReflectionFinding]:
+def _findings(finding: Finding, known: Sequence[RelatedRecord], shared: dict[str, Any]) -> list[ReflectionFinding]:
     shared = {**shared, "reversible": True}
     found = []
     for each in known:
@@ -324,7 +324,7 @@ def _findings(finding: Finding, known: Sequence[Known], shared: dict[str, Any]) 
 
 
 def _relations(
-    made: Reflection, finding: Finding, known: Sequence[Known], record_id: str | None, shared: dict[str, Any]
+    made: Reflection, finding: Finding, known: Sequence[RelatedRecord], record_id: str | None, shared: dict[str, Any]
 ) -> list[RelationshipRecord]:
     found = [(tie.name, tie.target.id, tie.reason, 1.0, tie.field) for tie in made.ties]
     found += [

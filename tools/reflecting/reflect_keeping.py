@@ -24,7 +24,7 @@ from tools.records.memory_models import RawMemoryFields
 from tools.records.projects import require_live
 from tools.records.storing import store_in
 from tools.records.trust import scope_of_words
-from tools.reflecting.duplicates import OPPOSING, Known, with_latest
+from tools.reflecting.duplicates import OPPOSING, RelatedRecord, with_latest
 from tools.reflecting.reflect_candidates import Reflection, ReflectRequest, Stored, candidate
 
 SURFACE = "reflect"
@@ -159,7 +159,7 @@ def _ties(made: Reflection, entity: Entity) -> list[Link]:
     return [Link(entity, tie.name, tie.target.id, tie.field, types=tie.types) for tie in made.ties]
 
 
-def contradictions(entity: Entity, known: Iterable[Known]) -> list[Link]:
+def contradictions(entity: Entity, known: Iterable[RelatedRecord]) -> list[Link]:
     return [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
         for each in known

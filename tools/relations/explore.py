@@ -351,23 +351,23 @@ def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
     found = _walked(app, call, list(made.values()), request.depth, query)
     walks = {id_: found[made[id_]] for id_ in known}
     reached = (step.id for walk in walks.values() for step in walk.entities)
-    standings = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
-    results = [_neighborhood(app, call, request, seeds[id_], walks[id_], standings) for id_ in known]
+    statuses = app.ledger.records.statuses(caller.organization_id, reached, visibility=caller.visible)
+    results = [_neighborhood(app, call, request, seeds[id_], walks[id_], statuses) for id_ in known]
     return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
 
 
 def _neighborhood(
-    app: App, call: Call, request: ExpandRequest, seed: Entity, walk: Walk, standings: Mapping[str, RecordStatus]
+    app: App, call: Call, request: ExpandRequest, seed: Entity, walk: Walk, statuses: Mapping[str, RecordStatus]
 ) -> Neighborhood:
     by_name = SUPERSEDES in (request.relationship_types or ())
     steps = [
         step
         for step in walk.entities
-        if (standing := standings.get(step.id)) is not None
-        and (not standing.superseded or _tells_of_supersession(step, by_name))
-        and may_read(call.caller, standing.visibility)
-        and (not request.types or standing.entity_type in request.types)
-        and request.project in (None, standing.facets.project_id)
+        if (status := statuses.get(step.id)) is not None
+        and (not status.superseded or _tells_of_supersession(step, by_name))
+        and may_read(call.caller, status.visibility)
+        and (not request.types or status.entity_type in request.types)
+        and request.project in (None, status.facets.project_id)
     ][: request.limit]
     entities = app.ledger.records.entities(call.caller.organization_id, [step.id for step in steps])
     neighbors = [

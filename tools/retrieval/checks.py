@@ -23,7 +23,7 @@ class Checks:
         self._asked: set[str] = set()
         self._in_force: set[str] = set()
         self._fits: dict[str, bool] = {}
-        self.standings: dict[str, RecordStatus] = {}
+        self.statuses: dict[str, RecordStatus] = {}
 
     def expect(self, record_ids: Iterable[str]) -> None:
         self._expected = [*record_ids]
@@ -34,10 +34,10 @@ class Checks:
             return
         new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
         visible = self._plan.filter.visibility
-        found = self._statuses(new, visible)
+        found = self._read_statuses(new, visible)
         memories = [each.id for each in found.values() if each.entity_type == RAW_MEMORY]
         gone = self._outlived(memories) | self._not_imported(memories)
-        self.standings |= found
+        self.statuses |= found
         in_force = {each.id for each in found.values() if each.visibility in visible and not each.superseded}
         self._in_force |= in_force - gone
         # Last, so that records are read again after an error.
@@ -46,7 +46,7 @@ class Checks:
     @property
     def replaced(self) -> set[str]:
         visible = self._plan.filter.visibility
-        return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
+        return {each.id for each in self.statuses.values() if each.superseded and each.visibility in visible}
 
     def found(self, record_ids: Iterable[str]) -> set[str]:
         ids = list(record_ids)
@@ -71,7 +71,7 @@ class Checks:
         entities = records.entities(plan.organization_id, neighbours)
         return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
-    def _statuses(self, record_ids: Iterable[str], visible: frozenset[str]) -> Mapping[str, RecordStatus]:
+    def _read_statuses(self, record_ids: Iterable[str], visible: frozenset[str]) -> Mapping[str, RecordStatus]:
         plan = self._plan
         return self._ledger.records.statuses(plan.organization_id, record_ids, visibility=visible, as_of=plan.as_of)
 
@@ -86,7 +86,7 @@ class Checks:
             return set()
         archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
         made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
-        there = self._statuses(made.values(), plan.sight | plan.filter.visibility)
+        there = self._read_statuses(made.values(), plan.superseding_keys | plan.filter.visibility)
         retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
         return archived.union(retired)
 

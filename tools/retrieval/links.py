@@ -10,7 +10,7 @@ MEMBERSHIP = frozenset(("BELONGS_TO", "PART_OF", "CONTAINS"))
 SUCCESSION = "SUPERSEDES"
 
 
-class Link(NamedTuple):
+class SeedLink(NamedTuple):
     seed: str
     record_id: str
     name: str
@@ -25,14 +25,14 @@ class Reached(NamedTuple):
     """No membership, no hub, and true on the named days."""
 
 
-def dated(then: Sequence[Link], now: Iterable[Link]) -> list[Link]:
+def dated(then: Sequence[SeedLink], now: Iterable[SeedLink]) -> list[SeedLink]:
     replaced, known = {(link.seed, link.name) for link in then if link.name != SUCCESSION}, set(then)
     later = (link for link in now if link not in known)
     return [*then, *(link._replace(of_now_alone=(link.seed, link.name) in replaced) for link in later)]
 
 
 def reach(
-    strength: Mapping[str, float], links: Iterable[Link], *, shown: Collection[str], replaced: Collection[str]
+    strength: Mapping[str, float], links: Iterable[SeedLink], *, shown: Collection[str], replaced: Collection[str]
 ) -> list[Reached]:
     """Return each neighbour once, `NEIGHBOURS_EACH` per candidate.
 

@@ -8,7 +8,7 @@ from stores.lexical import LexicalHits, LexicalIndex, LexicalResult
 from stores.records import Entity, IndexFilter, matches, searchable_text
 from stores.vectors import DenseHits, Vector, VectorIndex
 from tools.app import App
-from tools.retrieval.links import Link
+from tools.retrieval.links import SeedLink
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
@@ -47,12 +47,14 @@ def read_past(app: App, plan: Plan) -> Past | None:
     return Past(replaced, then, frozenset(same), len(read) <= MOST_REPLACED)
 
 
-def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
-    found: list[Link] = []
+def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[SeedLink]:
+    found: list[SeedLink] = []
     for seed in seeds:
         query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)
         facts = (each.then for each in app.ledger.relations.relation_history(plan.organization_id, query))
-        found += [Link(seed, each.target_id if each.source_id == seed else each.source_id, each.name) for each in facts]
+        found += [
+            SeedLink(seed, each.target_id if each.source_id == seed else each.source_id, each.name) for each in facts
+        ]
     return found
 
 

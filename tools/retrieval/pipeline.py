@@ -20,17 +20,17 @@ from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
+from tools.frame.threads import in_thread, in_turn
 from tools.retrieval import scoring
 from tools.retrieval.checks import Checks, weights
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
 from tools.retrieval.evidence import SIMILAR_AMONG, Evidence, diversified
 from tools.retrieval.late_interaction import QueryTokens
-from tools.retrieval.links import Link, dated, reach
+from tools.retrieval.links import SeedLink, dated, reach
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, POOL_LIMIT, SEEDS, Plan
 from tools.retrieval.pool import LANES, Measure, Pool, Ranking
 from tools.retrieval.scoring import Scores, Signals, lifted, ranked
-from tools.runtime.threads import in_thread, in_turn
 
 T = TypeVar("T")
 
@@ -206,34 +206,34 @@ def _graph_lane(app: App, evidence: Evidence, dates: DatePhrases) -> None:
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
-def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[Link]:
+def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[SeedLink]:
     now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
     return dated([link for query in then for link in _followed(graph, seeds, query)], _followed(graph, seeds, now))
 
 
-def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) -> list[Link]:
-    return [Link(origin, other, name) for origin, other, name, _ in graph.neighbours(seeds, query=query)]
+def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) -> list[SeedLink]:
+    return [SeedLink(origin, other, name) for origin, other, name, _ in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(evidence: Evidence, past: Past | None, ranking: Ranking) -> Times:
     plan, pool, checks = evidence.plan, evidence.pool, evidence.checks
-    visible, standings = plan.filter.visibility, checks.standings
+    visible, statuses = plan.filter.visibility, checks.statuses
     shown = checks.found(pool.ids) - checks.unwanted(pool.only_of("graph"))
-    for standing in (standings.get(record_id) for record_id in pool.ids if record_id not in shown):
-        if standing is None or standing.visibility not in visible:
+    for status in (statuses.get(record_id) for record_id in pool.ids if record_id not in shown):
+        if status is None or status.visibility not in visible:
             ranking.dropped["not_permitted"] += 1
-        elif standing.superseded:
+        elif status.superseded:
             ranking.dropped["superseded"] += 1
         else:
-            ranking.memories_left_out += standing.entity_type == RAW_MEMORY
+            ranking.memories_left_out += status.entity_type == RAW_MEMORY
     kept = [place for place, record_id in enumerate(pool.ids) if record_id in shown]
     pool.keep(np.array(kept, np.int64))
     if len(kept) > POOL_LIMIT:
         pool.keep(np.array(ranked(pool.ids, pool.fused, POOL_LIMIT), np.int64))
-    ranking.standings = standings
+    ranking.statuses = statuses
     _count(pool, ranking)
-    found = [standings[record_id] for record_id in pool.ids]
+    found = [statuses[record_id] for record_id in pool.ids]
     then = past.entities if past is not None else {}
     recent = [recent_at(then[each.id]).timestamp() * 1_000_000 if each.id in then else each.recent_us for each in found]
     return Times(np.array(recent, np.float64), np.array([each.created_us for each in found], np.float64))
@@ -241,7 +241,7 @@ def _keep_permitted(evidence: Evidence, past: Past | None, ranking: Ranking) -> 
 
 def _count(pool: Pool, ranking: Ranking) -> None:
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
-    types = [ranking.standings[record_id].entity_type for record_id in pool.ids]
+    types = [ranking.statuses[record_id].entity_type for record_id in pool.ids]
     ranking.total, ranking.documents, ranking.memories = len(types), types.count("document"), types.count(RAW_MEMORY)
 
 

@@ -77,7 +77,7 @@ class Plan:
     """With `as_of` applied to the records of then."""
     now: datetime
     wanted: int
-    sight: frozenset[str] = frozenset()
+    superseding_keys: frozenset[str] = frozenset()
     """Keys under which a record may also supersede a raw memory."""
     imported: Imported = EVERYTHING
     as_of: datetime | None = None

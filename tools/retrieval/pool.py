@@ -52,7 +52,7 @@ class Ranking:
     documents: int = 0
     memories: int = 0
     best: list[Candidate] = field(default_factory=list)
-    standings: Mapping[str, RecordStatus] = field(default_factory=dict)
+    statuses: Mapping[str, RecordStatus] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     degraded: dict[str, str] = field(default_factory=dict)
     terms: Mapping[str, float] = field(default_factory=dict)

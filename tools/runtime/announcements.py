@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 from auth.visibility import project_key
 from stores.records import ORGANIZATION, JsonObject, ProjectRole, Role
 from tools.app import App
+from tools.frame.threads import in_thread
 from tools.runtime.events import Event
-from tools.runtime.threads import in_thread
 
 MemberChange = Literal["org_member_added", "org_role_changed", "org_member_removed"]
 ProjectChange = Literal["project_member_added", "project_role_changed", "project_member_removed"]

@@ -16,7 +16,7 @@ from auth.principal import Principal
 from stores.jobs import JobNotice
 from stores.ledger.feed import FeedReads
 from stores.records import RAW_MEMORY, Change, JsonObject
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 BUFFER = 256
 PATIENCE_S = 2.0

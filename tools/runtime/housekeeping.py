@@ -11,7 +11,7 @@ from stores.clock import Clock
 from stores.indexer import Indexer
 from stores.jobs import JobDraft
 from stores.ledger import Ledger
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 FEED_KEPT = timedelta(days=7)
 EVERY_S = 60.0

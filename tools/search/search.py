@@ -15,10 +15,9 @@ from stores.exposures import Shown
 from stores.ledger.documents import ChunkPlace
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, RawMemory, matches, searchable_text
 from tools.app import App
-from tools.entities.entities import chunk_metadata
 from tools.frame.dates import Date, optional_moment
 from tools.frame.operation import Call, Filters, Route, Tool, entry
-from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels, split_list
+from tools.records.entity_models import CommaSeparated, EntityId, Label, Labels, chunk_metadata, split_list
 from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
 from tools.records.receipts import authors
@@ -200,7 +199,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             request.offset + DETAILED if request.include_retrieval_diagnostics else 0,
             2 * (request.offset + request.limit) + SPARE,
         ),
-        sight=call.caller.visible,
+        superseding_keys=call.caller.visible,
         # The filter is for memories; without them it would starve the lanes.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,

@@ -54,7 +54,7 @@ async def alike(
         now=app.clock(),
         wanted=limit,
         depth=DEPTH,
-        sight=caller.visible,
+        superseding_keys=caller.visible,
         asks=False,
         expand=False,
         boost_recent=False,

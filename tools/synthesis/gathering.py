@@ -13,16 +13,17 @@ from auth.policy import visible_beside
 from auth.principal import Principal
 from auth.visibility import members_key, project_key, space_key, team_key
 from stores.ledger import EntityQuery
-from stores.ledger.links import Link
+from stores.ledger.links import DirectedLink
 from stores.records import Entity, RawMemory
 from tools.app import App
 from tools.frame.json_values import texts_in
 from tools.frame.operation import Call
 from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
-from tools.packs.facets import DONE, GONE, LIMITS, Facet, Option, types_of
+from tools.packs.facets import DONE, LIMITS, Facet, Option, types_of
 from tools.packs.options import STRUCTURE, in_force, links_of, readable_records, related_items
 from tools.records.derivation import LINK
+from tools.records.entity_types import GONE
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, EXTENTS, Extent
@@ -250,7 +251,7 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
 
 
 def _judged(
-    gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[Link]]
+    gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[DirectedLink]]
 ) -> tuple[list[str], list[str]]:
     replaced = {
         link.id for links in around.values() for link in links if link.name == "SUPERSEDES" and link.way == "outgoing"
@@ -317,9 +318,9 @@ def _read(app: App, caller: Principal, wanted: Collection[str]) -> Mapping[str, 
     organization = caller.organization_id
     readable = readable_records(app, caller, wanted)
     pins = {each: Pin(each, readable.get(each)) for each in wanted}
-    standings = app.ledger.records.statuses(organization, readable, visibility=caller.visible)
-    for each, standing in standings.items():
-        status = "superseded" if standing.superseded else standing.facets.status
+    statuses = app.ledger.records.statuses(organization, readable, visibility=caller.visible)
+    for each, found in statuses.items():
+        status = "superseded" if found.superseded else found.facets.status
         if status in GONE:
             pins[each] = Pin(each, lifecycle=status)
     memories = [*app.ledger.memories.by_ids(organization, wanted).items()]

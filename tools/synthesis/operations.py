@@ -18,12 +18,12 @@ from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.frame.audit_entries import remember_entry
 from tools.frame.operation import READERS, WRITERS, Call, Route, Tool, entry, mutation
+from tools.frame.threads import in_thread
 from tools.memory.memories import memory_draft
 from tools.records.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
 from tools.retrieval.pipeline import answered
-from tools.runtime.threads import in_thread
 from tools.synthesis.gathering import GENERATED_SUFFIX, SURFACE, gather, still_there
 from tools.synthesis.models import (
     Artifact,

@@ -13,7 +13,7 @@ from tools.frame.json_values import texts_in
 from tools.packs.context_models import PackItem
 from tools.packs.facets import FACETS, Facet, Option, takes
 from tools.packs.markdown import excerpt
-from tools.people.organizations import slug_of
+from tools.records.projects import slug_of
 from tools.records.trust import TRUST
 from tools.reflecting.reflection.finding import sensitivity_flags
 from tools.reflecting.reflection.similarity import stem, terms

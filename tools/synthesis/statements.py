@@ -5,12 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tools.reflecting.reflection.layout import Block, blocks, sentences
+from tools.reflecting.reflection.layout import Block, blocks
 from tools.reflecting.reflection.similarity import groups, overlap, terms
 from tools.synthesis.models import Gap, GapReason, Verification
 from tools.synthesis.outline import Pack, Source
 from tools.synthesis.templates import Extent
 from tools.text.plain import one_line
+from tools.text.sentences import sentences
 
 NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400

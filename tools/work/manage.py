@@ -13,12 +13,12 @@ from tools.app import App
 from tools.crawling import operations as crawling
 from tools.frame.operation import Call, Operation, Request, Result, Run, Tool, begun, writing
 from tools.frame.parsing import parse
+from tools.frame.threads import in_thread
 from tools.governance import review
 from tools.governance.corrections import correct_memory
 from tools.governance.lifecycle import CorrectionView
 from tools.records.entity_models import EntityId, MutationReceipt
 from tools.records.projects import ProjectNames
-from tools.runtime.threads import in_thread
 from tools.work import notes, planning, tasks
 from tools.work.notes import NoteView
 from tools.work.planning import Advice

@@ -10,7 +10,7 @@ from tests.rest_bridge.harness import Client, assert_envelope
 from tests.rest_bridge.test_mcp_mount import BOTH, INITIALIZE, answer_in, call, rpc
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received, served
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 

@@ -12,7 +12,7 @@ from tests.people import Person, person
 from tests.rest_bridge.harness import BASE, Clock
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, hidden_field, returned
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from tests.people import Person, person
 from tests.rest_bridge.harness import BASE, Clock, client_of, opened, settings_at
 from tests.rest_bridge.oauth.flow import CALLBACK, CHALLENGE, VERIFIER, Flow, bearer, returned
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -1,7 +1,7 @@
 from datetime import timedelta
 
 from stores.ledger import Ledger
-from stores.ledger.links import Link
+from stores.ledger.links import DirectedLink
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, ORG, SteppingClock, create, draft, relate
 
@@ -9,7 +9,7 @@ from tests.stores.ledger.samples import ANN, ORG, SteppingClock, create, draft, 
 def test_only_what_holds_now_is_shown_and_no_more_than_asked_of_each_direction(
     ledger: Ledger, clock: SteppingClock
 ) -> None:
-    def around(limit: int) -> dict[str, list[Link]]:
+    def around(limit: int) -> dict[str, list[DirectedLink]]:
         return ledger.relations.links_around(ORG, ["a"], visibility=frozenset({ORGANIZATION}), limit=limit)
 
     create(ledger, *map(draft, ("a", "b", "c")))

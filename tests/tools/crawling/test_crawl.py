@@ -13,7 +13,7 @@ from tests.tools.crawling.site import Answer, TestSite
 from tests.tools.jobs.test_runner import reached
 from tests.tools.runtime.test_events import collect
 from tools.crawling.fetching import LARGEST
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -20,9 +20,9 @@ from tools.experience.payload import RecordExperienceRequest
 from tools.experience.projections import notes
 from tools.experience.publishing import DISTILL, EMBED
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.jobs.functions import RunningJob
 from tools.jobs.runner import FUNCTIONS
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -36,10 +36,11 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, draft, organization, pers
 from tests.tools.experience.test_projections import experience, parts, step
 from tools.experience.payload import Experience, RecordExperienceRequest, content_hash
 from tools.experience.projections import edges, manifest_id, notes, projections
-from tools.experience.publishing import DISTILL, EVIDENCE, Revision, memory_id_of, publish
+from tools.experience.publishing import DISTILL, publish
 from tools.frame.operation import Call
 from tools.jobs.functions import JobHost, RunningJob
 from tools.jobs.runner import FUNCTIONS
+from tools.records.derivation import EVIDENCE, ExperienceRevision, memory_id_of
 from tools.runtime.settings import Settings
 
 __all__ = ["postgres"]
@@ -136,7 +137,7 @@ def require_whole(ledger: Ledger, run: Experience | None) -> bool:
     relations = [each for record in visible for each in relations_of(ledger, ORG, record)]
     expected = {*edges(run), *(note_edges if present else ())}
     assert {(each.name, each.source_id, each.target_id) for each in relations} == expected
-    revision = Revision.read(ledger.payloads.text(ORG, MEMORY, 0))
+    revision = ExperienceRevision.read(ledger.payloads.text(ORG, MEMORY, 0))
     assert revision is not None
     assert set(revision.unavailable) == there.keys() - visible.keys() - {PROJECT, MEMORY}
     assert visible[MANIFEST].metadata["state"] == revision.state

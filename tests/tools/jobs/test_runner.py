@@ -13,9 +13,9 @@ from stores.jobs import Job, JobDraft
 from stores.records import JsonObject
 from tests.people import Person
 from tools.app import App
+from tools.frame.threads import in_thread
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
 from tools.jobs.runner import Runner
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from stores.records import JsonObject
 from tests.people import Person, caught_up, person, worked
 from tests.tools.jobs.test_runner import enqueue, reached, worker
 from tests.tools.runtime.test_events import collect
+from tools.frame.threads import in_thread
 from tools.jobs.functions import RunningJob
 from tools.jobs.status import REINDEX
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from tests.people import Person, caught_up, person
 from tests.tools.memory.test_memories import WALRUS, a_project, keep, recalled
 from tests.tools.runtime.test_events import collect
 from tools.app import App
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.packs.facets import GONE, INTENTS, SHELVES, Intent, Layer, Option, most_each, relevant, select, takes
+from tools.packs.facets import INTENTS, SHELVES, Intent, Layer, Option, most_each, relevant, select, takes
+from tools.records.entity_types import GONE
 
 TYPES = sorted({each for shelf in SHELVES.values() for each in shelf.types})
 options = st.builds(

@@ -14,7 +14,7 @@ from tools.catalogue import by_name
 from tools.frame.execute import execute
 from tools.frame.operation import Call
 from tools.frame.parsing import parse
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

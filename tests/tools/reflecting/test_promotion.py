@@ -11,11 +11,11 @@ from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
+from tools.frame.threads import in_thread
 from tools.reflecting.duplicates import Comparison, Statement, with_latest
 from tools.reflecting.promotion import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
 from tools.reflecting.promotion_policy import ExceptionReason, InputScope, PromotionReason, archivable, target_objection
 from tools.reflecting.reflection.finding import KINDS
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -4,8 +4,8 @@ import anyio
 import pytest
 
 from tests.people import Person
+from tools.frame.threads import in_thread
 from tools.runtime.events import BUFFER, Event, Subscription
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

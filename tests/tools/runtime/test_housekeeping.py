@@ -15,12 +15,12 @@ from tests.indexes import differences
 from tests.people import host_of, person, tokens_made
 from tests.stores.indexer.samples import draft
 from tools.app import open_app
+from tools.frame.threads import in_thread
 from tools.jobs.functions import NotYet
 from tools.jobs.status import keep_tidy
 from tools.runtime.housekeeping import FEED_KEPT, TIDYING, keep_house, plan_tidying, tidy
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -16,12 +16,12 @@ from stores.records import IndexFilter
 from tests.people import Person, person
 from tools.app import App, open_app
 from tools.frame.operation import Call
+from tools.frame.threads import in_thread
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import Plan
 from tools.retrieval.scoring import USAGE_BONUS, lifted
 from tools.runtime.log_ring import LogRing
 from tools.runtime.settings import Settings
-from tools.runtime.threads import in_thread
 from tools.search.exposure import ExcludedResponse, exposed
 
 pytestmark = pytest.mark.anyio

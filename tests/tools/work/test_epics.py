@@ -8,7 +8,7 @@ import pytest
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from tests.people import Person
 from tests.tools.work.test_tasks import give_role, project_of, read, task_of
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

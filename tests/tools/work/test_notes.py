@@ -8,7 +8,7 @@ from stores.errors import Forbidden, NotFound
 from tests.people import Person, caught_up
 from tests.tools.runtime.test_events import collect
 from tests.tools.work.test_tasks import give_role, project_of, read, task_of
-from tools.runtime.threads import in_thread
+from tools.frame.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ import pytest
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.records import ProjectRole
 from tests.people import Person, caught_up
+from tools.frame.threads import in_thread
 from tools.records.workflow import branch_name
-from tools.runtime.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 

@@ -8,8 +8,8 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from tools.reflecting.reflection.cues import CLEAR, FAIR, SURE, hits, mask, words_of
-from tools.reflecting.reflection.finding import CUE_CONFIDENCE, LABEL_CONFIDENCE, Finding, Kind, word_set
-from tools.reflecting.reflection.layout import Block, blocks, sentences
+from tools.reflecting.reflection.finding import CUE_CONFIDENCE, LABEL_CONFIDENCE, Finding, Kind
+from tools.reflecting.reflection.layout import Block, blocks
 from tools.reflecting.reflection.similarity import groups
 from tools.reflecting.reflection.words import (
     IMPERATIVES,
@@ -26,6 +26,7 @@ from tools.reflecting.reflection.words import (
     title_of,
 )
 from tools.text.plain import one_line
+from tools.text.sentences import sentences, word_set
 
 SENTENCE_LIMIT = 1_200
 """Characters; anything longer is data, not prose."""

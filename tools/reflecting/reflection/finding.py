@@ -50,10 +50,6 @@ class Finding:
         return {"span": {"start": self.start, "end": self.end}}
 
 
-def word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _NO_VALUES = (
     r"(?!(?i:reset|stored|required|optional|changed|sent|never|not|the|too|only|still|being|hashed|none|null|true|false)"
     r"\b)"

@@ -8,10 +8,9 @@ from itertools import islice
 
 from stores.language.spelling import in_one_spelling
 from tools.reflecting.reflection.cues import lower, mask
-from tools.reflecting.reflection.finding import word_set
-from tools.reflecting.reflection.layout import sentences
 from tools.reflecting.reflection.words import UNSETTLED, Context, Stated, differ, signals, stated
 from tools.text.plain import one_line
+from tools.text.sentences import sentences, word_set
 
 _WORD = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|\d[\d.,:]*|[_@#+][\w.]+")
 _SPLIT_NUMBER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")

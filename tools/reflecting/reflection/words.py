@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from tools.reflecting.reflection.finding import TITLE_LIMIT, Kind, word_set
+from tools.reflecting.reflection.finding import TITLE_LIMIT, Kind
+from tools.text.sentences import word_set
 
 IMPERATIVES = word_set(
     """

@@ -1,6 +1,6 @@
 import pytest
 
-from tools.reflecting.reflection.layout import sentences
+from tools.text.sentences import sentences
 
 CASES = {
     "two": ("It works. Ship it.", ["It works.", "Ship it."]),
