@@ -83,7 +83,7 @@ def _send(client: Client, path: Path, body: JsonObject | None = None, hidden: in
     try:
         with understanding(client.server.address):
             if _owner(client) != path.parent.name:
-                raise CommandFailed("You are logged in as somebody else than when the run began.")
+                raise CommandFailed("You are logged in as another user than when the run began.")
             if body is None:
                 _require_newest(client, run["experience"])
             kept = f"Kept as {client.call('POST', PATH, run)['manifest_id']}"
@@ -140,7 +140,7 @@ class _Run:
         try:
             outputs = {"stdout": _Output(process.stdout, sys.stdout), "stderr": _Output(process.stderr, sys.stderr)}
             status = process.wait()
-            # Whoever stops this will not wait for what the command left running.
+            # Ctrl-C does not wait for processes that the command left running.
             patience_s = STOP_S if self.is_stopped else None
             self.outputs = {name: text for name, output in outputs.items() if any(text := output.text(patience_s))}
         finally:
@@ -158,7 +158,7 @@ class _Output:
 
     def _pass(self, source: IO[bytes], target: IO[bytes]) -> None:
         while block := os.read(source.fileno(), 65_536):
-            with suppress(OSError):  # Whoever read it may be gone.
+            with suppress(OSError):  # The reader may be gone.
                 target.write(block)
                 target.flush()
             room = max(HEAD - len(self._head), 0)

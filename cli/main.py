@@ -22,7 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
         "Log in to a server, in a browser on this or any other device. What it gets is kept for this user alone."),
     "logout": ("cli.login:logout", "End the session on the server, and forget what `engrain login` kept for it."),
     "whoami": ("cli.login:whoami",
-        "Say who is logged in, in which organization and to which server. Exit code 3 when nobody is."),
+        "Show the logged-in account, its organization and its server. Exit code 3 without a login."),
     "check": ("cli.maintenance:check",
         "Read every record, and prove that every index equals the ledger. The server must be stopped."),
     "reindex": ("cli.maintenance:reindex", "Rebuild indexes from the ledger. The server must be stopped."),

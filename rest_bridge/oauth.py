@@ -211,7 +211,7 @@ class ConsentPage(Page):
         ticket = await in_thread(self.app.ledger.tickets.take, TICKET, token_hash(given.get("ticket", "")))
         if ticket is None or ticket["session_id"] != visitor.session_id:
             raise InvalidRequest(
-                "This question was answered before, is too old, or was put to somebody else.",
+                "This request was answered before, has expired, or belongs to another sign-in.",
                 remediation="Start again in the program that sent you here.",
             )
         asked = AuthorizationRequest(**cast("dict[str, Any]", ticket["asked"]))

@@ -132,7 +132,7 @@ class Endpoint:
         # Of those that are larger than other routes take, one at a time: each takes several times its size.
         if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
             return await self.answer_to(scope, receive)
-        self.caller(scope)  # Nobody without a credential takes the turn.
+        self.caller(scope)  # Authenticate before waiting for the turn.
         if self.large.locked():
             raise RateLimited("The server reads another large body now.", retry_after_s=2)
         async with self.large:

@@ -25,7 +25,7 @@ class FolderInUse(EngrainError):
 LOCAL_KEY = "local-key"
 """File in the data folder with an API key of its owner, for commands of this machine."""
 STAY = "stay"
-"""File in the data folder that keeps a server from ending when nobody uses it."""
+"""File in the data folder that switches the idle exit of a server off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ def checked_token(text: str, where: str) -> str:
     """Return a token or key, or raise CommandFailed for characters that neither has."""
     if not text.isascii() or not text.isprintable() or " " in text:
         raise CommandFailed(
-            f"{where} holds a character that no token and no key has.",
+            f"{where} contains a space, a line break or a non-ASCII character, which no token or key has.",
             "Was it copied as a whole, and nothing else?",
             code=ExitCode.USAGE,
         )

@@ -115,7 +115,7 @@ class Proxy:
 
     def exchange(self, client: Client, asked: JsonObject, line: bytes, key: Mapping[str, str]) -> None:
         headers = {"Content-Type": "application/json", **_modern_headers(asked), **key}
-        if _is_plain(asked):  # Nobody waits for news of its progress, and an event stream costs more.
+        if _is_plain(asked):  # It reports no progress, and an event stream costs more.
             headers["Accept"] = "application/json"
         else:
             headers |= {"Accept": "application/json, text/event-stream", **self.headers}

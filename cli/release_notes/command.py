@@ -50,7 +50,7 @@ class Steps:
             self.note(f"[{time.monotonic() - self._started:7.3f} s] {step}{more}")
 
     def note(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody reads it: the notes count
+        with suppress(OSError, ValueError):  # standard error may be closed: the notes count
             write = self._status.console.print if self._status is not None else partial(print, file=self._stream)
             write(one_line(text))
             self._stream.flush()
@@ -116,7 +116,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
 ) -> int:
     """No server is needed, and no language model.
 
-    Exit code 1 where it fails, 2 where the command line makes no sense.
+    Exit code 1 for a failure, 2 for an invalid command line.
     """
     flags = Configuration(
         provider=provider, model=model, preset=preset, instructions=instructions,
@@ -127,7 +127,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
     try:
         with steps.shown():
             steps("Reading the settings")
-            # A clone was written by somebody else: what it configures is not read.
+            # The configuration of a clone is untrusted and not read.
             project = Configuration() if repo is not None else project_configuration(_here())
             plan = planned(flags, read_model_settings(os.environ), project, personal_configuration())
             is_technical = plan.preset is PresetName.TECHNICAL

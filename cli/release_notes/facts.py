@@ -66,7 +66,7 @@ class Change:
         text: One line without prefix and pull request number.
         commits: Full shas, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
-        migration: What somebody wrote to whoever upgrades.
+        migration: The author's steps for upgrading.
         pull_request, issues: `#12`; the issues are those that it closes.
         own: In the words of the project's changelog.
         more: A second sentence by a language model.
@@ -121,7 +121,7 @@ class ReleaseFacts:
     Attributes:
         commits: By full sha, newest first.
         changes: The project's own words in their order, then the best first; without reverted ones.
-        steps: Text of the changelog for whoever upgrades.
+        steps: Steps for upgrading from the changelog.
         contributors: People and their number of commits.
         remarks: Sentences about cut or skipped parts.
     """

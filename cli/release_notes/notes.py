@@ -314,7 +314,7 @@ def said(change: Change) -> str:
 
 
 def _steps(change: Change) -> str:
-    # The body of a change that nobody declared speaks to its reviewers.
+    # The body of an undeclared change is written for its reviewers.
     note = change.breaking_note or (change.details if change.declared or change.own else "")
     parts = re.split(r"\n\n|\n(?=[-*] )|(?<=[.!])\s+(?=[A-Z`])", note if change.breaking else "")
     told = [part for part in parts if _STEP.search(part) and not part.startswith(("    ", "```"))]

@@ -86,7 +86,7 @@ class Repository:
 
     def commits(self, older: str, newer: str, most: int) -> list[Commit]:
         """Return the commits of `newer` that `older` lacks, newest first, children before their parents."""
-        mark = os.urandom(16).hex()  # which nobody can write into a message
+        mark = os.urandom(16).hex()  # which no message can contain
         flags = ("--date-order", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-merges=off", "--root")
         shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", "--date=raw", f"--max-count={most}")
         range_ = (f"--format={mark}{_FORMAT}", newer, f"^{older}", "--")
@@ -281,7 +281,7 @@ def person(name: str, email: str) -> Person:
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[tuple[Person, int], ...]:
-    """Return the people, by address or name, most commits first; programs are none, and merges count for nobody."""
+    """Return the people, by address or name, most commits first, without programs; merges are not counted."""
     known: dict[str, Person] = {}
     counts: Counter[Person] = Counter()
     for commit in commits:

@@ -120,6 +120,6 @@ def _read(path: Path) -> bytes | None:
 def _replace(path: Path, data: bytes, old: bytes | None) -> None:
     def check() -> None:
         if (path.read_bytes() if os.path.lexists(path) else None) != old:
-            raise ReleaseNotesFailed(f"{path} was changed by somebody else meanwhile: nothing was written.")
+            raise ReleaseNotesFailed(f"{path} was changed by another program meanwhile: nothing was written.")
 
     replace_file(path, data, 0o666, check)

@@ -103,7 +103,7 @@ class Writer:
         async def one(piece: str) -> A:
             async with turns:
                 self.progress(step, f"{self.model.name}, {len(piece):,} characters")
-                # Whoever writes a message cannot write the mark of its end.
+                # The author of a message cannot guess the mark of its end.
                 mark = hashlib.sha256(piece.encode()).hexdigest()[:16]
                 data = f"DATA {mark}\n{piece}\nDATA {mark}"
                 return await self.model.ask(instructions + DATA.format(mark=mark), data, answer)

@@ -309,7 +309,7 @@ class State:
         return Plan(target, before, after, base, Record(str(target), form, changes, _digest(after), backup, folders))
 
     def removal(self, record: Record) -> Plan:
-        """Plan to undo the changes of a file: to its backup if nobody changed it since, else they alone."""
+        """Plan to undo the changes of a file: restore its backup if it is unchanged since, else revert them alone."""
         path, base = Path(record.path), _backup(record)
         before = read_text(path)
         if before is None or (_digest(before) == record.sha256 and (base is None) is (record.backup is None)):

@@ -271,7 +271,7 @@ def _key(spec: EmbeddingSpec) -> str:
     key = (spec.api_key or "").strip()
     # The HTTP library would quote the whole key in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY holds a character that no key has: copy it again.")
+        raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY contains a space or a non-ASCII character: copy the key again.")
     return key
 
 

@@ -316,7 +316,7 @@ class Rebuild(Generic[T]):
     def end(self) -> None:
         self.answer(Interrupted("The organization was closed."))
         if self._build is not None:
-            # It looks at `closing` between pages. Nobody may open the folder before it has let go.
+            # It checks `closing` between pages. The folder stays locked until it ends.
             wait([self._build])
             if not self._build.cancelled() and self._build.exception() is None:
                 self.take_built()

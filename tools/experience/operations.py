@@ -50,7 +50,7 @@ class EmbeddingBackfill(Result):
 class NoteDistillation(Result):
     """Job that distils notes."""
 
-    status: Literal["queued", "degraded", "skipped"] = Field(description="`skipped`: nobody asked for notes.")
+    status: Literal["queued", "degraded", "skipped"] = Field(description="`skipped`: no notes were requested.")
     job_ids: list[str]
     queued_sources: int
     error: str | None = None

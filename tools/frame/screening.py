@@ -43,10 +43,10 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
             details={"field": f"body.{places[0]}", "fields": [*places[:SHOWN]]},
         )
     if policy == "warn":
-        warning = f"What looks like a credential is kept in {named}, for whoever may read it: change and delete it."
+        warning = f"Stored text looks like a credential in {named}, and its readers can see it: change and delete it."
         return request, [warning]
     replaced = type(request).model_validate(given | clean)
-    return replaced, [f"What looked like a credential was replaced in {named}."]
+    return replaced, [f"Text that looked like a credential was replaced in {named}."]
 
 
 def cleaned(value: JsonValue, found: Found, place: str = "", name: str = "") -> JsonValue:

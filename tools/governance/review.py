@@ -175,7 +175,7 @@ def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
 def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        # Read here, as nobody else decides meanwhile.
+        # Read inside the transaction, so that no other decision comes between.
         secret = found_secrets(app, caller).get(request.item_id)
         if secret is not None and request.verb == "approve":
             made = tx.memories.made_of([request.item_id])

@@ -107,7 +107,7 @@ def _place(app: App, call: Call, request: ExportRequest) -> str:
 
 
 def _sealed(app: App, call: Call, request: ExportRequest, place: str) -> str:
-    # Nobody can make one, so each export begins with an audit entry.
+    # A cursor cannot be forged, so each export begins with an audit entry.
     whose = (call.caller.organization_id, call.caller.user_id, request.project or "", place)
     return f"{keyed_hash(app.accounts.tokens.secret, _PURPOSE, chr(0).join(whose))[:32]}:{place}"
 

@@ -59,7 +59,7 @@ class UpdateMemorySpaceRequest(MemorySpaceRequest):
     name: Name | None = Field(None, description="What it is called from now on.")
     description: SpaceText | None = Field(None, description="What it is for.")
     state: Literal["active", "disabled"] | None = Field(
-        None, description="While it is `disabled`, nobody reads or writes memories in its scope."
+        None, description="`disabled` blocks reads and writes of memories in its scope."
     )
     metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata.")
 
@@ -68,7 +68,7 @@ class PutMemorySpaceMemberRequest(MemorySpaceRequest):
     """A member of a memory space, or what holds for a member from now on."""
 
     principal_type: Word = Field(
-        description="`user`; `agent`, `delegated` and others are kept, and let nobody in by themselves."
+        description="`user`; `agent`, `delegated` and others are stored, but grant no access by themselves."
     )
     principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
     role: Word = Field(
@@ -180,7 +180,7 @@ def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> Memor
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
-    Whoever makes a `shared` or `delegated` one is an owner of it, and adds others. A `public` one is
+    The caller becomes an owner of a new `shared` or `delegated` one, and adds others. A `public` one is
     disabled unless a setting enables its scope.
     """
 

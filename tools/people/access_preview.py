@@ -36,8 +36,8 @@ class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
 class AccessPreview(Result):
     """Preview of a principal's access to memory spaces."""
 
-    allowed: bool = Field(description="Whether every one of the spaces would let it read.")
-    reason: str = Field(description="`access_preview_allowed`, or why the first that does not lets nobody in.")
+    allowed: bool = Field(description="Every one of the spaces would let it read.")
+    reason: str = Field(description="`access_preview_allowed`, or the reason of the first space that refuses.")
     target_principal_type: str
     target_principal_id: str
     memory_space_ids: list[str]

@@ -284,10 +284,10 @@ def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) 
 
 @mutation(Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,)))
 def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
-    """Delete the caller's account, and the organizations in which nobody else is; what it wrote in others stays there.
+    """Delete the caller's account and the organizations without other members; records in others stay.
 
-    Refused are the last owner of an organization that has other members, whoever has others in the personal one, and
-    the server's last admin while there are other users.
+    Refused for the last owner of an organization with other members, for the owner of a personal one with other
+    members, and for the server's last admin while there are other users.
     """
     require_session(call.caller)
     user_id = call.caller.user_id

@@ -151,7 +151,7 @@ def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyVi
     if key is None:
         raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
     if key.user_id != caller.user_id:
-        require_admin(caller.role, "Revoking the API key of somebody else")
+        require_admin(caller.role, "Revoking the API key of another user")
     details: JsonObject = {"name": key.name, "prefix": key.prefix}
     audit = audit_entry(call, "api_key.revoke", caller.organization_id, key.id, details)
     app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
@@ -170,7 +170,7 @@ class GrantView(Result):
 
     id: str
     client_id: str
-    client_name: str = Field(description="What the program calls itself; nobody has checked it.")
+    client_name: str = Field(description="Name that the program gives itself, unchecked.")
     organization_id: str
     organization_name: str
     scopes: list[str]
@@ -218,7 +218,7 @@ ADDRESS = "owner@localhost"
 
 
 def keep_local_key(app: App) -> None:
-    """Keep a valid API key of the first admin in the data folder; make an owner if nobody has signed up. It blocks."""
+    """Keep a valid API key of the first admin in the data folder; make an owner if there is no account. It blocks."""
     path = app.folder.path / LOCAL_KEY
     with suppress(OSError, UnicodeDecodeError, AuthenticationRequired, Forbidden):
         app.accounts.keys.authenticate(path.read_text().strip())
@@ -237,6 +237,6 @@ def _owner(app: App) -> Principal:
     name = "Owner"
     with suppress(OSError, KeyError):
         name = getpass.getuser()
-    # Nobody knows this password: the way in is the key.
+    # The password is discarded: the key is the only way in.
     app.accounts.create(ADDRESS, secrets.token_urlsafe(32), name)
     return app.accounts.local_principal()

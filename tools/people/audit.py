@@ -73,8 +73,8 @@ class AuditEntryView(Result):
     created_at: datetime
     action: str
     organization_id: str | None
-    user: AuditedUser | None = Field(description="Null where nobody had signed in.")
-    target: str | None = Field(description="The id of what it was done to.")
+    user: AuditedUser | None = Field(description="Null for an anonymous caller.")
+    target: str | None = Field(description="Id of the target.")
     details: JsonObject
     request: AuditRequestView
 

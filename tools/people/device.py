@@ -159,7 +159,7 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
 
 
 _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
-    "authorization_pending": ("Nobody has decided yet.", "Ask again when the interval has passed."),
+    "authorization_pending": ("The login is not allowed yet.", "Ask again when the interval has passed."),
     "slow_down": (
         "The program asks more often than it was told.",
         "Wait five seconds longer between two questions from now on.",

@@ -76,7 +76,7 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     person = await codehost.account(attempt, _code(request))
     entrance = Entrance(app.accounts, CODEHOST, call.origin)
     signed = await in_thread(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
-    # Linking may have ended sessions of somebody else.
+    # Linking may have ended sessions of another user.
     await renew_account(app, signed.identity.user.id)
     left = app.accounts.tokens.seconds_left(signed.refresh_token)
     refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=left)

@@ -196,7 +196,7 @@ _NEWS = "permission_changed"
 def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     """Delete a team; the roles in projects that its members had through it end at once. Admins may.
 
-    Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
+    Records in the team's scope stay but can no longer be read: move those still needed before.
     """
     _change(app, call, request, "team.delete", app.ledger.teams.delete)
     return Nothing()

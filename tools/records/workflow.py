@@ -130,7 +130,7 @@ def _people(value: JsonValue) -> JsonValue:
         if not isinstance(value, list) or not isinstance(name, str) or not name.strip():
             raise ValidationFailed(
                 f"metadata.assignees holds {dumps(name)[:80]}; it takes a list of names.",
-                remediation="Send a list with the name of each, or null for nobody.",
+                remediation="Send a list of names, or null for no assignee.",
                 details={"field": "body.metadata.assignees", "expected": "list of names, or null"},
             )
         names.setdefault(comparable(name.strip()), name.strip())

@@ -100,7 +100,7 @@ def route(path: str, *errors: int) -> Route:
 def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
-    It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
+    Of concurrent requests one promotes. A refusal has a `reason` and writes nothing.
     """
     entity, unlinked = None, list[str]()
     with _reconsidered(app, call, judge(app, call.caller, request)) as (tx, considered):

@@ -13,7 +13,7 @@ from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Route
 from tools.runtime.version import VERSION, commit
 
-OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
+OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): every caller is the first admin."
 _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 

@@ -51,7 +51,7 @@ Network = Annotated[str, AfterValidator(_network)]
 HeaderSecret = Annotated[
     str,
     StringConstraints(strip_whitespace=True),
-    _required(re.compile(r"[!-~]+").fullmatch, "it holds a character that no key has: copy it again"),
+    _required(re.compile(r"[!-~]+").fullmatch, "it contains a space or a non-ASCII character: copy it again"),
 ]
 SigningSecret = Annotated[
     str,

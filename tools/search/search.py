@@ -265,7 +265,7 @@ def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str,
     if plan.as_of is None:
         read = app.ledger.records.entities(organization, ids)
         return {each: entity for each, entity in read.items() if matches(entity, plan.filter)}
-    # A revision that was private then stays private, whoever may read the record now.
+    # A revision that was private then stays private, even if the record has more readers now.
     read = app.ledger.records.entities_at(organization, ids, plan.as_of)
     return {each: entity for each, entity in read.items() if entity.visibility in plan.filter.visibility}
 

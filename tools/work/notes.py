@@ -1,4 +1,4 @@
-"""Notes on tasks, readable by whoever may read the task."""
+"""Notes on tasks, with the readers of the task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -51,7 +51,7 @@ class NoteView(Result):
     "entity_created",
 )
 def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
-    """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
+    """Write a note on a task. It has the readers of the task, and moves and is deleted with it."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         task = present(caller, tx.records.entity(request.task_id), request.task_id, "task")

@@ -120,7 +120,7 @@ class UpdateTaskRequest(OnTask):
 def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
-    A change of status has the side effects of that move's own route, except that it assigns nobody.
+    A change of status has the side effects of that move's own route, except that it changes no assignee.
     """
     with naming_fields_of(request), changing(app, call, request, "update_task") as work:
         more: JsonObject = {}
@@ -204,7 +204,7 @@ class CompleteTaskRequest(OnTask):
 
     actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
     learnings: Content | None = Field(
-        None, description="What was learned. It is kept as an episode that whoever reads the task can read."
+        None, description="Lessons learned, kept as an episode with the readers of the task."
     )
     cited_ids: Ids | None = Field(
         None, description="Ids of records that helped: the task refers to them then, and they count as cited."
@@ -277,7 +277,7 @@ class CompleteEpicRequest(OnEpic):
     """An epic that is done."""
 
     learnings: Content | None = Field(
-        None, description="What was learned. It is kept as an episode that whoever reads the epic can read."
+        None, description="Lessons learned, kept as an episode with the readers of the epic."
     )
 
 

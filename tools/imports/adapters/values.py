@@ -1,4 +1,4 @@
-"""Values of JSON that nobody checked."""
+"""Readers of unvalidated JSON values."""
 
 import re
 from collections.abc import Iterable
