@@ -32,7 +32,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `engrain backup` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="File that `engrain backup` wrote.", show_default=False)],
     data_dir: DataDir = None,
 ) -> int:
     folder = _folder(data_dir)

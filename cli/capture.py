@@ -39,7 +39,7 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)
 def capture_run(
     command: Annotated[list[str], typer.Argument(help="The command, after `--`.", show_default=False)],
     project: Annotated[str, typer.Option("--project", "-p", help="Id or name of the project that keeps it.")],
-    goal: Annotated[str | None, typer.Option("--goal", "-g", help="What the run is for, in a sentence.")] = None,
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help="Purpose of the run, in a sentence.")] = None,
     source_id: Annotated[
         str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises what is kept.")
     ] = None,

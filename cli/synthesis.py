@@ -29,7 +29,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def synthesize(  # noqa: PLR0913 - a parameter for each flag
-    goal: Annotated[str, typer.Option("--goal", "-g", help="What the document is about, in a sentence.")],
+    goal: Annotated[str, typer.Option("--goal", "-g", help="Subject of the document, in a sentence.")],
     output_type: Annotated[
         str, typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}.")
     ] = "documentation",

@@ -44,7 +44,7 @@ PROMPTS = (
         name="recall",
         title="Recall",
         description="Read what the team knows before you start.",
-        arguments=[types.PromptArgument(name="goal", description="What you are about to do.", required=True)],
+        arguments=[types.PromptArgument(name="goal", description="Task that you are about to begin.", required=True)],
     ),
     types.Prompt(
         name="wrap_up",

@@ -67,9 +67,9 @@ def _provider(name: str | None) -> str | None:
 
 def release_notes(  # noqa: PLR0913 - a parameter for each flag
     from_ref: Annotated[
-        str, typer.Option("--from", metavar="REF", help="Where the release begins: a tag, branch or commit.")
+        str, typer.Option("--from", metavar="REF", help="Start of the release: a tag, branch or commit.")
     ],
-    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="Where it ends.")] = "HEAD",
+    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="End of the release.")] = "HEAD",
     version_name: Annotated[
         str | None, typer.Option("--version-name", help="Version in the title, instead of the tag's name.")
     ] = None,
@@ -85,7 +85,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option(
             "--provider",
             callback=_provider,
-            help="Whose language model words the notes: "
+            help="Provider of the language model: "
             "openai, anthropic, google, ollama, or offline for none; by default the one whose key is set.",
         ),
     ] = None,
@@ -95,11 +95,10 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option("--repo", "-r", metavar="URL", help="Clone this repository instead of reading the one here."),
     ] = None,
     preset: Annotated[
-        PresetName | None, typer.Option("--preset", case_sensitive=False, help="How much is said, and to whom.")
+        PresetName | None, typer.Option("--preset", case_sensitive=False, help="Length and audience of the notes.")
     ] = None,
     instructions: Annotated[
-        str | None,
-        typer.Option("--instructions", "-i", help="What matters most in these notes, and what to leave out."),
+        str | None, typer.Option("--instructions", "-i", help="Changes to put first, and changes to leave out.")
     ] = None,
     critic: Annotated[
         bool | None,

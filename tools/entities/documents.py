@@ -148,7 +148,7 @@ class IngestRequest(Request):
 
     source_id: EntityId | None = Field(None, description="An existing source to add to or update.")
     source_name: Name | None = Field(None, description="Name of a new source; required without source_id.")
-    source_url: Url | None = Field(None, description="Where the source comes from.")
+    source_url: Url | None = Field(None, description="Origin of the source.")
     project: EntityId | None = Field(None, description="Id of the project that the source belongs to.")
     documents: Annotated[list[DocumentText], Field(min_length=1, max_length=DOCUMENTS_LIMIT)] = Field(
         description=f"1 to {DOCUMENTS_LIMIT} documents. One with a known url replaces it; an unchanged one is skipped."

@@ -121,14 +121,14 @@ def entity_views(
 class ReadEntity(EntityView):
     """An entity that was read."""
 
-    author: str | None = Field(description="Who wrote it, or said it.")
+    author: str | None = Field(description="Author or speaker.")
 
 
 class GetEntityRequest(Filters):
     """An entity to read."""
 
     entity_id: EntityId = Field(description="The entity's id.")
-    include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
+    include_summary: bool = Field(True, description="Add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
     as_of: Date | None = Field(
         None, description="As it was at this moment: ISO date or time, or relative like 7d. Without it: as it is."
@@ -264,7 +264,7 @@ class ResolveRequest(Request):
     """A short id."""
 
     prefix: Annotated[str, StringConstraints(min_length=4, max_length=200)] = Field(
-        description="How the id begins, at least 4 characters; of `pattern_0a1b2c3d4e5f` also the digits alone: `0a1b`."
+        description="First characters of the id, at least 4; of `pattern_0a1b2c3d4e5f` also the digits alone: `0a1b`."
     )
 
 

@@ -161,12 +161,12 @@ class EvidenceView(Result):
     manifest_id: str
     content_hash: str
     state: State = Field(description="`complete` once every index shows its records.")
-    revision: int = Field(description="Which revision of the source this is, from 1.")
+    revision: int = Field(description="Revision of the source, from 1.")
     experience: StoredJson | None = Field(
         description="Without evidence_id: what was sent, with the size and SHA-256 of evidence instead of its text."
     )
     content: str | None = Field(description="The part that was asked for, verbatim.")
-    has_more: bool = Field(description="Whether the part is longer.")
+    has_more: bool = Field(description="True if the part is longer.")
 
 
 @entry(

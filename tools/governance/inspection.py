@@ -171,8 +171,8 @@ class DerivedRecord(Result):
 
     id: str
     record_type: str
-    source_action: str = Field(description="What made it: `remember`, `reflect`, …")
-    withheld: bool = Field(description="Whether no read shows it, because nothing that bears it may be read.")
+    source_action: str = Field(description="Operation that made it: `remember`, `reflect`, …")
+    withheld: bool = Field(description="True if no read shows it, because all its sources are out of sight.")
 
 
 class AvailableAction(Result):
@@ -189,7 +189,7 @@ class InspectedMemory(MemoryFacts):
 
     visibility: MemoryVisibility
     lifecycle: LifecycleView
-    reflection_findings: list[JsonObject] = Field(description="What reflection found when it proposed a record.")
+    reflection_findings: list[JsonObject] = Field(description="Findings of the reflection that proposed a record.")
     claim_records: list[DerivedRecord] = Field(description="The claims among the records that rest on it.")
     correction_history: list[Step] = Field(description="Its corrections, the earliest first.")
     promotion_state: PromotionState

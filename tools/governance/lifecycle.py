@@ -134,7 +134,7 @@ class CorrectionRequest(InspectedRequest):
 
     action: Annotated[
         CorrectionAction, BeforeValidator(lambda given: ALIASES.get(given, given) if isinstance(given, str) else given)
-    ] = Field(description="What is done to it.")
+    ] = Field(description="The correction.")
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
     replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that holds now.")
     duplicate_of_source_id: EntityId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
@@ -166,14 +166,14 @@ class RecallImpact(Result):
     """Effect on recalls."""
 
     excluded_from_recall: bool
-    withheld_derived_ids: list[str] = Field(description="Records that no read shows, because nothing else bears them.")
+    withheld_derived_ids: list[str] = Field(description="Records that no read shows, for lack of another source.")
 
 
 class SynthesisImpact(Result):
     """Effect on documents."""
 
     excluded_from_synthesis: bool
-    preserve_source_truth: bool = Field(description="Whether the words of the memory stay as they were.")
+    preserve_source_truth: bool = Field(description="True if the words of the memory stay.")
     disputed_derived_ids: list[str] = Field(description="Records that stay, marked as disputed.")
 
 
@@ -192,7 +192,7 @@ class CorrectionView(Result):
     reflection_finding: JsonObject | None = None
     affected_source_ids: list[str]
     affected_derived_ids: list[str] = Field(description="Readable records that change with it.")
-    reversible: bool = Field(description="Whether `restore` undoes it.")
+    reversible: bool = Field(description="True if `restore` undoes it.")
     recall_impact: RecallImpact
     synthesis_impact: SynthesisImpact
     audit_action: str

@@ -35,7 +35,7 @@ class ShareRequest(Request):
     source_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SOURCES)] = Field(
         description="Ids of raw memories that the caller may read."
     )
-    target_scope: MemoryScope = Field(description="Who may read them then.")
+    target_scope: MemoryScope = Field(description="Readers after sharing.")
     target_scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )

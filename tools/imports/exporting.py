@@ -58,7 +58,7 @@ class ExportPage(Result):
     """Lines of an export."""
 
     lines: list[StoredJson] = Field(description="Records and relations, as the guide on exports describes them.")
-    next_cursor: str | None = Field(description="Where the next page begins; null at the end.")
+    next_cursor: str | None = Field(description="Start of the next page; null at the end.")
 
 
 @entry(Route("GET", "/api/export", tag="imports", errors=(400, 404)))

@@ -49,8 +49,8 @@ class CaptureView(RawMemoryView):
     entity_type: str = Field(
         description=f"`{RAW_MEMORY}`, `{CANDIDATE}`, or the type of the entity that was made of it."
     )
-    capture_mode: str | None = Field(None, description="What the client said of how it was captured: `quick`, …")
-    candidate: JsonObject | None = Field(None, description="What reflection proposed, of a candidate.")
+    capture_mode: str | None = Field(None, description="Capture mode that the client gave: `quick`, …")
+    candidate: JsonObject | None = Field(None, description="Proposal of the reflection, for a candidate.")
 
 
 class CapturesView(Result):

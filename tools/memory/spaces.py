@@ -39,11 +39,11 @@ class CreateMemorySpaceRequest(Request):
     memory_scope: MemoryScope = Field("private", description="The scope of its memories.")
     scope_key: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
         None,
-        description="Which one: the project, the team, or any name for a shared or delegated space, by which raw "
+        description="The project, the team, or any name for a shared or delegated space, by which raw "
         "memories name it. A private space has the caller's id.",
     )
-    name: Name = Field(description="What it is called.")
-    description: SpaceText | None = Field(None, description="What it is for.")
+    name: Name = Field(description="Name.")
+    description: SpaceText | None = Field(None, description="Purpose.")
     metadata: JsonObject = Field({}, description="Structured data.")
 
 
@@ -56,8 +56,8 @@ class MemorySpaceRequest(Request):
 class UpdateMemorySpaceRequest(MemorySpaceRequest):
     """The fields to change; those that are absent stay."""
 
-    name: Name | None = Field(None, description="What it is called from now on.")
-    description: SpaceText | None = Field(None, description="What it is for.")
+    name: Name | None = Field(None, description="New name.")
+    description: SpaceText | None = Field(None, description="Purpose.")
     state: Literal["active", "disabled"] | None = Field(
         None, description="`disabled` blocks reads and writes of memories in its scope."
     )

@@ -25,7 +25,7 @@ Judged = tuple[MemorySpace, Verdict]
 class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
     """Preview a principal's access to memory spaces."""
 
-    target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="What it is.")
+    target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="Kind of principal.")
     target_principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
     additional_space_ids: Annotated[list[PrincipalId], Field(max_length=MORE_SPACES)] = Field(
         [], description="Other spaces of which it would be a member, too."

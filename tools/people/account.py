@@ -67,7 +67,7 @@ class SignUpRequest(LogInRequest):
 
     email: Email = Field(description="E-mail address; it identifies the account.")
     password: NewSecret = Field(description="8 to 128 characters.")
-    name: PersonName = Field(description="How others see the user.")
+    name: PersonName = Field(description="Name that others see.")
 
 
 class RefreshRequest(Request):
@@ -104,7 +104,9 @@ class MeView(Result):
     user: UserView
     organization: OrganizationView
     org_role: Role
-    scopes: list[Scope] = Field(description="Of the credential: `api:read` lets it read, `api:write` write as well.")
+    scopes: list[Scope] = Field(
+        description="Rights of the credential: `api:read` to read, `api:write` to write as well."
+    )
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
@@ -194,7 +196,7 @@ PREFERENCES_LIMIT = 64 * 1024
 class UpdateMeRequest(Request):
     """The fields to change; those that are absent stay."""
 
-    name: PersonName | None = Field(None, description="How others see the user.")
+    name: PersonName | None = Field(None, description="Name that others see.")
     avatar_url: Address | None = Field(None, description="Address of a picture; null takes it away.")
 
 

@@ -42,11 +42,11 @@ class CreateApiKeyRequest(Request):
         )
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")] = Field(
-        description="What it is for, for people."
+        description="Label that says its purpose."
     )
-    live: bool = Field(True, description="Whether it begins with `sk_live_` or with `sk_test_`; both do the same.")
+    live: bool = Field(True, description="Prefix `sk_live_` or `sk_test_`; both do the same.")
     scopes: Annotated[list[Scope], Field(min_length=1)] = Field(
-        ["mcp"], description="What it opens: `mcp` for agents, `api:read` and `api:write` for REST."
+        ["mcp"], description="Interfaces that it opens: `mcp` for agents, `api:read` and `api:write` for REST."
     )
     project_ids: Annotated[list[EntityId], Field(max_length=MOST)] = Field(
         default_factory=list, description="The projects whose records alone it sees; empty for all that its maker sees."

@@ -62,8 +62,8 @@ class AuditRequestView(Result):
     request_id: str | None
     address: str | None
     user_agent: str | None
-    api_key_id: str | None = Field(description="The API key that was presented, if one was.")
-    grant_id: str | None = Field(description="What was granted to the MCP client that asked, if one did.")
+    api_key_id: str | None = Field(description="API key of the request, if any.")
+    grant_id: str | None = Field(description="Grant of the calling MCP client, if any.")
 
 
 class AuditEntryView(Result):
@@ -211,10 +211,10 @@ class OrganizationHealth(Result):
     version: str
     started_at: datetime
     uptime_seconds: float
-    graph_connected: bool = Field(description="Whether the graph can be walked now.")
+    graph_connected: bool = Field(description="True if the graph answers.")
     entity_counts: dict[str, int] = Field(description="Current records by type that the caller may read.")
     errors: list[str] = Field(description="One sentence for each index that is missing or incomplete.")
-    indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
+    indexes: list[IndexState] = Field(description="Progress of each index of the organization.")
 
 
 @entry(Route("GET", "/api/admin/stats", tag="organizations"))

@@ -41,7 +41,7 @@ class StartDeviceRequest(Request):
     """A program that wants to sign in."""
 
     client_name: Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")] = Field(
-        "A program", description="How the program calls itself; the person who decides is shown it."
+        "A program", description="Name of the program, shown to the person who decides."
     )
 
 

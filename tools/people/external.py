@@ -40,7 +40,7 @@ class CodehostRequest(Request):
     """Start a sign-in by the code host."""
 
     redirect_uri: Place | None = Field(
-        None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
+        None, description="Final redirect: a path of this server, or a page of the frontend."
     )
 
 
@@ -48,7 +48,7 @@ class CallbackRequest(Request):
     """Callback parameters of a provider."""
 
     code: Code | None = Field(None, description="The provider's code.")
-    state: State | None = Field(None, description="What the sign-in began with; holds once, for ten minutes.")
+    state: State | None = Field(None, description="State of the started sign-in; valid once, for ten minutes.")
     error: ErrorWord | None = Field(None, description="Why the provider did not sign anybody in.")
 
 
@@ -140,7 +140,7 @@ class OidcRequest(Request):
 
     provider: Identifier = Field(description="The provider's name.")
     redirect: Place | None = Field(
-        None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
+        None, description="Final redirect: a path of this server, or a page of the frontend."
     )
     next: Place | None = Field(None, description="The same; `redirect` wins.")
 

@@ -37,21 +37,21 @@ class TeamRequest(Request):
 class CreateTeamRequest(Request):
     """A new team."""
 
-    name: TeamName = Field(description="What it is called.")
+    name: TeamName = Field(description="Name.")
     slug: Slug | None = Field(
         None,
         description="Its short name, unique in the organization: lower-case letters, digits and hyphens; made from the "
         "name when absent.",
     )
-    description: TeamText = Field("", description="What it is for.")
+    description: TeamText = Field("", description="Purpose.")
 
 
 class UpdateTeamRequest(TeamRequest):
     """The fields to change; those that are absent stay."""
 
-    name: TeamName | None = Field(None, description="What it is called from now on.")
+    name: TeamName | None = Field(None, description="New name.")
     slug: Slug | None = Field(None, description="Its short name from now on.")
-    description: TeamText | None = Field(None, description="What it is for.")
+    description: TeamText | None = Field(None, description="Purpose.")
 
 
 class TeamView(Result):
@@ -61,7 +61,7 @@ class TeamView(Result):
     name: str
     slug: str
     description: str
-    is_member: bool = Field(description="Whether the caller is in it.")
+    is_member: bool = Field(description="True if the caller is a member.")
     created_at: datetime
 
 

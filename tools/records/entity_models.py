@@ -61,7 +61,7 @@ class EntityFields(Request):
     content: Content | None = Field(None, description="Full content.")
     entity_type: EntityType = Field(
         "episode",
-        description="What kind of record this is. A `document` is kept whole and stands alone; ingest one to have it "
+        description="Kind of record. A `document` is kept whole and stands alone; ingest one to have it "
         "found by its parts.",
     )
     category: Label | None = Field(None, description="Category to filter by.")

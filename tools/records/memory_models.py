@@ -24,17 +24,15 @@ Surface = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class RawMemoryFields(Request):
     """A raw memory to store."""
 
-    raw_content: RawContent = Field(description="What was said, kept verbatim.")
-    title: MemoryTitle = Field("", description="What it is called; it is found by its title, too.")
-    source_id: SourceId | None = Field(
-        None, description="Where it comes from, in your words; without one, the memory's own id."
-    )
-    memory_scope: MemoryScope = Field("private", description="Who may recall it.")
+    raw_content: RawContent = Field(description="Text, kept verbatim.")
+    title: MemoryTitle = Field("", description="Title; searches find it, too.")
+    source_id: SourceId | None = Field(None, description="Origin, in your words; by default, the memory's own id.")
+    memory_scope: MemoryScope = Field("private", description="Readers.")
     scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
-    diary: bool = Field(False, description="Whether it is an entry of an agent's diary, apart from other memories.")
-    agent_id: Label | None = Field(None, description="Whose diary; letters count in any case.")
+    diary: bool = Field(False, description="Keep it in an agent's diary, apart from other memories.")
+    agent_id: Label | None = Field(None, description="Agent whose diary it is, in any letter case.")
     project_id: EntityId | None = Field(None, description="The project that it is about.")
     tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
     metadata: JsonObject = Field(
@@ -45,8 +43,8 @@ class RawMemoryFields(Request):
         "`speaker` who said it; "
         "`capture_mode` is shown with the capture.",
     )
-    provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")
-    capture_surface: Surface = Field("api", description="What captured it: `api`, `cli`, `mcp`, …")
+    provenance: JsonObject = Field({}, description="Structured origin: session, file, message, …")
+    capture_surface: Surface = Field("api", description="Client that captured it: `api`, `cli`, `mcp`, …")
 
 
 class MemoryFacts(Result):

@@ -46,15 +46,15 @@ class ReflectRequest(Request):
         description="The notes of a session, as plain text."
     )
     source_title: Annotated[str, StringConstraints(min_length=1, max_length=TITLE_LIMIT)] = Field(
-        "Session reflection", description="What the notes are called."
+        "Session reflection", description="Title of the notes."
     )
-    intent: Intent = Field("general", description="What the session was for; kept with what is found.")
+    intent: Intent = Field("general", description="Purpose of the session; kept with the findings.")
     domain: Label | None = Field(None, description="Field of knowledge; kept with what is found.")
     project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
     memory_scope: MemoryScope | None = Field(
-        None, description="Who may read what is kept; by default the members of `project`, else you alone."
+        None, description="Readers; by default the members of `project`, else you alone."
     )
-    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
+    scope_key: EntityId | None = Field(None, description="Team or memory space.")
     cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
     related_to: RelatedTo | None = Field(
         None, description="Ids to link what is kept to, each plain or as `relationship:id`."
@@ -151,7 +151,7 @@ class ReflectionPack(Result):
     markdown: str
     source_title: str
     source_id: str | None
-    readable_by: str | None = Field(description="Who can read what was kept, in words.")
+    readable_by: str | None = Field(description="Readers of the stored records, in words.")
     intent: Intent
     domain: str | None
     project: str | None

@@ -73,7 +73,7 @@ class FactView(Result):
     valid_at: datetime
     expired_at: datetime | None
     invalid_at: datetime | None
-    is_current: bool = Field(description="Whether it is true today, by what is known today.")
+    is_current: bool = Field(description="True if it holds today, by present knowledge.")
 
 
 class RelationView(FactView):

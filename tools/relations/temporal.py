@@ -32,7 +32,7 @@ class TemporalRequest(Filters):
     known_at: Date | None = Field(
         None, description="For `as_of`: answer from what was known at this moment; 0d for today. Default: `as_of`."
     )
-    include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
+    include_expired: bool = Field(False, description="Show facts that had ended by then in a history, too.")
     limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
 
 

@@ -71,7 +71,7 @@ class ReadinessView(Result):
     version: str = VERSION
     dependencies: list[DependencyView]
     indexes: list[IndexView]
-    warnings: list[str] = Field(description="What an operator should know about the settings.")
+    warnings: list[str] = Field(description="Warnings about the settings.")
 
 
 class NotReadyView(ReadinessView):

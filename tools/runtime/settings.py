@@ -69,7 +69,7 @@ class Settings(BaseModel):
     )
     secrets: Literal["warn", "redact", "refuse"] = Field(
         "warn",
-        description="What happens to writes with what looks like a credential: `warn` in the answer, `redact` it, or "
+        description="Treatment of writes that seem to hold a credential: `warn` in the answer, `redact` it, or "
         "`refuse` the write.",
     )
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")

@@ -25,9 +25,9 @@ class AddNoteRequest(Request):
     """A note on a task."""
 
     task_id: EntityId = Field(description="The task's id.")
-    content: Said = Field(description="What there is to say.")
-    author_type: AuthorType = Field("user", description="Whether an agent or a person says it.")
-    author_name: Wanted = Field("", description="What the author is called.")
+    content: Said = Field(description="Text.")
+    author_type: AuthorType = Field("user", description="Kind of author.")
+    author_name: Wanted = Field("", description="Name of the author.")
 
 
 class NoteView(Result):
@@ -85,7 +85,7 @@ class NotesView(Result):
     """The latest notes on a task, the newest first."""
 
     notes: Sequence[NoteView]
-    count: int = Field(description="How many notes are in this answer.")
+    count: int = Field(description="Number of notes in this answer.")
 
 
 @entry(Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,)))

@@ -57,11 +57,11 @@ class CreateTaskRequest(Request):
 
     title: Name = Field(description="Title: one line that says what is to be done.")
     project_id: EntityId = Field(description="Id of the project that it belongs to.")
-    description: Description | None = Field(None, description="What is to be done, in full.")
-    priority: Priority = Field("medium", description="How much it matters.")
-    complexity: Complexity = Field("medium", description="How hard it is.")
+    description: Description | None = Field(None, description="Full description.")
+    priority: Priority = Field("medium", description="Importance.")
+    complexity: Complexity = Field("medium", description="Difficulty.")
     status: TaskStatus = Field("todo", description="The state in which it begins.")
-    assignees: Assignees | None = Field(None, description="Who works on it.")
+    assignees: Assignees | None = Field(None, description="Names of the assignees.")
     epic_id: EntityId | None = Field(None, description="Id of the epic that it is part of.")
     parent_task_id: EntityId | None = Field(None, description="Id of the task that it is a part of.")
     feature: Label | None = Field(None, description="The feature that it is for.")
@@ -102,7 +102,7 @@ class UpdateTaskRequest(OnTask):
     status: TaskStatus | None = Field(None, description="New state. A task that is archived stays archived.")
     priority: Priority | None = Field(None, description="New priority.")
     complexity: Complexity | None = Field(None, description="New complexity.")
-    assignees: Assignees | None = Field(None, description="Who works on it from now on.")
+    assignees: Assignees | None = Field(None, description="New assignees.")
     epic_id: EntityId | None = Field(None, description="Id of its new epic; null takes it out of its epic.")
     parent_task_id: EntityId | None = Field(None, description="Id of its new parent task; null for none.")
     feature: Label | None = Field(None, description="New feature; null for none.")
@@ -143,7 +143,7 @@ def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
 class StartTaskRequest(OnTask):
     """A task to start."""
 
-    assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
+    assignee: Assignee | None = Field(None, description="Assignee; by default the caller.")
 
 
 @move("task", "start")
@@ -158,7 +158,7 @@ def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
 class BlockTaskRequest(OnTask):
     """A task that cannot go on."""
 
-    reason: Reason = Field(description="What is in the way.")
+    reason: Reason = Field(description="Reason of the block.")
 
 
 @move("task", "block")
@@ -249,7 +249,7 @@ class UpdateEpicRequest(OnEpic):
         None, description="New state; `completed` and `archived` are for maintainers of the project."
     )
     priority: Priority | None = Field(None, description="New priority.")
-    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
+    assignees: Assignees | None = Field(None, description="New assignees.")
     tags: Labels | None = Field(None, description="New labels.")
 
 
