@@ -31,7 +31,7 @@ from tools.text.credentials import redacted
 
 PATH = "/api/memory/experience"
 HEAD, TAIL, STEP, PART = 200_000, 700_000, 18_000, 1_000_000
-"""Bytes of an output that are kept, what is between is counted; characters of a command or goal, and of a part."""
+"""Bytes kept from both ends of an output; characters of a command or goal, and of a part."""
 STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
@@ -41,7 +41,7 @@ def capture_run(
     project: Annotated[str, typer.Option("--project", "-p", help="Id or name of the project that keeps it.")],
     goal: Annotated[str | None, typer.Option("--goal", "-g", help="Purpose of the run, in a sentence.")] = None,
     source_id: Annotated[
-        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises what is kept.")
+        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises the first.")
     ] = None,
     url: UrlOption = None,
 ) -> int:
@@ -133,7 +133,7 @@ class _Run:
             self.is_stopped = True
             process.send_signal(number)
 
-        # Ctrl-C reaches the command, too, which answers it; what it said until then is kept.
+        # Ctrl-C reaches the command, too; its output until then is kept.
         before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
         stops = (each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL)
         before |= {number: signal.signal(number, pass_on) for number in stops}

@@ -215,7 +215,7 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, held: list[bytes]) -> Request:
-        # Taken from its holder, so that a large body goes before what is made of it is validated.
+        # Taken from its holder, to free a large body before its parsed form is validated.
         return self.validate(self.fields_of(scope, held.pop()))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:

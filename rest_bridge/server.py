@@ -261,7 +261,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         raise InvalidSetting(
             f"Cannot listen on {host}:{port}: {error.strerror or error}.",
-            remediation="Stop what listens there, or choose another address with ENGRAIN_HOST and ENGRAIN_PORT.",
+            remediation="Stop the program that holds it, or choose another address with ENGRAIN_HOST and ENGRAIN_PORT.",
         ) from None
     return listener
 

@@ -33,7 +33,7 @@ EVENT_NAMES = (
     "backup_complete", "backup_failed", "question_answered", "job_queued", "job_started", "job_completed",
     "job_failed", "job_cancelled",
 )  # fmt: skip
-"""Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
+"""Topics of the interface. Some never occur; subscribing to them is not an error."""
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013
 _REASON_BYTES = 120

@@ -76,7 +76,7 @@ def unusable(path: Path, error: OSError) -> InvalidSetting:
 def require_data_folder(path: Path) -> None:
     """Raise InvalidSetting for a folder without a ledger and without the name of a server."""
     if not any((path / name).exists() for name in ("ledger.sqlite", "instance")):
-        raise InvalidSetting(f"{path} is no data folder: there is no ledger in it.", remediation=_EXISTING)
+        raise InvalidSetting(f"{path} is not a data folder: it has no ledger.", remediation=_EXISTING)
 
 
 def holder(path: Path) -> Holder | None:

@@ -147,5 +147,5 @@ def _bad(provider: str, happened: str) -> BadGateway:
     return BadGateway(
         f"The sign-in provider {provider} {happened}.",
         code="provider_answer_invalid",
-        remediation="Ask the operator to compare the provider's settings with what the provider documents.",
+        remediation="Ask the operator to compare the settings with the provider's documentation.",
     )

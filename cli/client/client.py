@@ -61,7 +61,7 @@ class Client:
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request, without what is None, as the logged-in user, or raise NotLoggedIn, Refused or Unreachable."""
+        """Send the fields that are not None as the logged-in user, or raise NotLoggedIn, Refused or Unreachable."""
         given = None if body is None else {name: value for name, value in body.items() if value is not None}
         return self.authorized(lambda token: self.server.request(method, path, given, token=token))
 

@@ -105,7 +105,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option(
             "--critic/--no-critic",
             show_default=False,
-            help="Let the model check what it wrote against the commits; so by default. Citations, numbers and names"
+            help="Let the model check its text against the commits (default). Citations, numbers and names"
             " are checked all the same.",
         ),
     ] = None,

@@ -15,7 +15,7 @@ Progress = Callable[..., None]
 
 
 class ReleaseNotesFailed(Exception):
-    """A sentence for the user; exit code 1. Every function here that reads what others wrote may raise it."""
+    """A sentence for the user; exit code 1. Every function here that reads a repository or a file may raise it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Manifest:
         name: As in the package index; empty for a workspace alone.
         needs: Platform and version: `Python >=3.11`.
         members: Folders of a workspace, which may end with `*`.
-        runner: What installs packages: `pnpm`, `yarn` or `npm`.
+        runner: Package manager: `pnpm`, `yarn` or `npm`.
     """
 
     path: str

@@ -79,7 +79,7 @@ def _place(text: str) -> tuple[int, bool, list[str]]:
     levels = [2 if head["marks"] == "##" or (head["line"] or "").startswith("-") else 1 for head in heads]
     if not heads or levels[0] > 1 or re.search(r"\d+\.\d|^\W*v?\d+\W*$", titles[0]):
         return first, False, titles
-    # A title without a version, with versions below: the entry goes below it, and below what is unreleased.
+    # A title without a version, with versions below: the entry goes below it and below an unreleased section.
     sections = list(zip(heads, titles, levels, strict=True))[1:]
     below = [head.start() for head, title, level in sections if level == 2 and "unreleased" not in title.casefold()]
     below += [match.start() for match in _BELOW.finditer(text, heads[-1].end() if not below else first)]

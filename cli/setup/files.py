@@ -125,7 +125,7 @@ def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
     except (AttributeError, TypeError) as error:
         raise ValueError(f"it has something else at {'.'.join(map(str, steps))}") from error
     if _parsed(form, result) != expected:
-        raise ValueError("it cannot be changed without touching the rest of it")
+        raise ValueError("it cannot be changed without touching its other content")
     return result
 
 

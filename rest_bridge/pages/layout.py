@@ -129,7 +129,7 @@ _PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
 def visitor_of(scope: Scope) -> Principal | None:
-    """Return the caller of the session cookie; other credentials are no visitor's."""
+    """Return the caller of the session cookie; other credentials are ignored."""
     principal: Principal | None = scope.get(PRINCIPAL)
     credential: Credential | None = scope.get(CREDENTIAL)
     if principal is None or principal.session_id is None or credential is None or credential.source != "cookie":

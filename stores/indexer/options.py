@@ -76,5 +76,5 @@ class Examined:
 
     index: IndexName | Literal["ledger"]
     pending: int
-    """Changes on their way; they are no difference."""
+    """Pending changes; they do not count as differences."""
     differences: list[str]

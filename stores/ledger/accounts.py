@@ -1,4 +1,4 @@
-"""User accounts: profiles, passwords, deletion, and proofs of an address, which take over what was never verified."""
+"""User accounts: profiles, passwords, deletion, and proofs of an address, which take over unverified accounts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

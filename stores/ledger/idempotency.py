@@ -136,7 +136,7 @@ class Idempotency(Store):
         if row.state == "unkept":
             raise Conflict(
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
-                remediation="If the secret is lost, take back what was made, and send the request with a new key.",
+                remediation="If the secret is lost, revoke the new credential, and send the request with a new key.",
             )
         raise _no_answer(row.state, records)
 

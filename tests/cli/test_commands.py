@@ -105,7 +105,7 @@ def test_check_says_what_is_still_to_be_taken_in(data: Path, monkeypatch: pytest
 @pytest.mark.parametrize("command", ["check", "reindex"])
 def test_a_folder_that_no_server_has_used_is_refused_and_not_made(command: str, tmp_path: Path) -> None:
     result = run(command, "--data-dir", str(tmp_path / "typo"))
-    assert (result.exit_code, "is no data folder" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not a data folder" in result.stderr) == (1, True)
     assert not (tmp_path / "typo").exists()
 
 

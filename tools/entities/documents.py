@@ -248,7 +248,7 @@ class SliceRequest(Request):
     entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
     window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
     content_max_chars: int = Field(18_000, ge=1, le=200_000, description="Most characters returned.")
-    start: int = Field(0, ge=0, description="First character of a record that is no chunk, to read it in parts.")
+    start: int = Field(0, ge=0, description="First character to read of a record other than a chunk.")
     project: EntityId | None = Field(None, description="Refuse a record outside this project.")
 
 

@@ -163,7 +163,7 @@ class EvidenceView(Result):
     state: State = Field(description="`complete` once every index shows its records.")
     revision: int = Field(description="Revision of the source, from 1.")
     experience: StoredJson | None = Field(
-        description="Without evidence_id: what was sent, with the size and SHA-256 of evidence instead of its text."
+        description="Without evidence_id: the sent run, with the size and SHA-256 of evidence instead of its text."
     )
     content: str | None = Field(description="The part that was asked for, verbatim.")
     has_more: bool = Field(description="True if the part is longer.")

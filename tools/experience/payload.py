@@ -51,7 +51,7 @@ class Observation(Reported):
 class Experience(Reported):
     """A run towards a goal, as its source reports it."""
 
-    source_id: Identifier = Field(description="The run's own id; sending it again revises what was kept.")
+    source_id: Identifier = Field(description="The run's own id; sending it again revises the run.")
     goal: Annotated[str, StringConstraints(min_length=1, max_length=18_000)] = Field(description="Goal of the run.")
     outcome: Narrative | None = Field(None, description="Reported outcome; kept as unverified.")
     start_uri: Uri | None = Field(None, description="Place where it began.")
@@ -105,7 +105,7 @@ class Experience(Reported):
 class RecordExperienceRequest(Reported):
     """A run to keep."""
 
-    experience: Experience = Field(description="The run: its goal, its steps, and what was seen at each.")
+    experience: Experience = Field(description="The run: its goal, its steps, and the observations of each.")
     defer_embeddings: bool = Field(
         True, description="Answer when it is durable and found by its words; vectors follow. Else wait for all indexes."
     )

@@ -178,7 +178,7 @@ class Tool:
     omit_result: frozenset[str] = frozenset()
     """Result fields that the answer leaves out, at any depth."""
     answer: Callable[[Any], BaseModel | Mapping[str, Any]] | None = None
-    """Choose what agents read of the result; without it, everything that says something."""
+    """Select the result fields for agents; by default, all that are not empty."""
 
 
 class Download(Result):
@@ -194,7 +194,7 @@ Run = Callable[["App", Call, Any], Any]
 
 
 async def perform(run: Run, app: "App", call: Call, request: Request) -> Any:
-    """Run a verb, then what it left to `call.then`."""
+    """Run a verb, then the calls that it left to `call.then`."""
     result = await (run(app, call, request) if inspect.iscoroutinefunction(run) else in_thread(run, app, call, request))
     while call.followups:
         if changed := await call.followups.pop(0)():

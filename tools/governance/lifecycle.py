@@ -120,7 +120,7 @@ REVISED_LIMIT = 1_048_576
 class InspectedRequest(Request):
     """A raw memory."""
 
-    source_id: SourceId = Field(description="The raw memory's id, that of what was made of it, or its own `source_id`.")
+    source_id: SourceId = Field(description="Id of the raw memory, of a record made of it, or its own `source_id`.")
 
 
 ALIASES = {
@@ -136,7 +136,7 @@ class CorrectionRequest(InspectedRequest):
         CorrectionAction, BeforeValidator(lambda given: ALIASES.get(given, given) if isinstance(given, str) else given)
     ] = Field(description="The correction.")
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
-    replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that holds now.")
+    replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that replaces it.")
     duplicate_of_source_id: EntityId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
     revised_content: Annotated[str, StringConstraints(max_length=REVISED_LIMIT)] | None = Field(
         None, description="For `revise`: the words that hold from now on."
@@ -178,7 +178,7 @@ class SynthesisImpact(Result):
 
 
 class CorrectionView(Result):
-    """A correction: what it does, and whether it was done."""
+    """Effect of a correction, and whether it was applied."""
 
     allowed: bool
     applied: bool

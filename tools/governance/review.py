@@ -41,7 +41,7 @@ FoundSecret = tuple[Entity, Sequence[str]]
 
 
 class ListReviewRequest(Filters):
-    """Select what waits for a decision."""
+    """Filters of the review queue."""
 
     kind: ItemKind | None = Field(
         None,
@@ -225,7 +225,7 @@ def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
         is_shown = (may_read if memory is None else may_read_memory)(caller, record.visibility)
         if is_shown and not is_candidate and (places := _places(record, memory)):
             found[record.id] = record, places
-    # What was made of one that waits follows its decision.
+    # Records made of a waiting memory follow its decision.
     return {id_: each for id_, each in found.items() if found.keys().isdisjoint(source_ids(each[0]))}
 
 

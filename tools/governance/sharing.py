@@ -106,7 +106,7 @@ class _Judged:
 
 @entry(Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,)), roles=WRITERS)
 def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
-    """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
+    """List the raw memories that sharing would copy, their readers, and the obstacles. Nothing changes."""
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
         judged = _judged(app, tx, call.caller, request)
         _audit(app, call, tx, PREVIEW, judged, {})

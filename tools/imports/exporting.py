@@ -47,7 +47,7 @@ _RELATION = (
 class ExportRequest(Filters):
     """Records to export, and the page."""
 
-    project: EntityId | None = Field(None, description="Only this project (id, name or slug) and what is in it.")
+    project: EntityId | None = Field(None, description="Only this project (id, name or slug) and its records.")
     cursor: Annotated[str, StringConstraints(min_length=1, max_length=700)] | None = Field(
         None, description="`next_cursor` of the page before."
     )

@@ -56,7 +56,7 @@ def relation_key(number: int) -> str:
 
 
 class RecordRefused(Exception):
-    """A record cannot be written; what the transaction has written has to be taken back."""
+    """A record cannot be written; the transaction must be rolled back."""
 
     def __init__(self, key: str | None, reason: str) -> None:
         super().__init__(reason)

@@ -65,7 +65,7 @@ class UpdateMemorySpaceRequest(MemorySpaceRequest):
 
 
 class PutMemorySpaceMemberRequest(MemorySpaceRequest):
-    """A member of a memory space, or what holds for a member from now on."""
+    """New or changed member of a memory space."""
 
     principal_type: Word = Field(
         description="`user`; `agent`, `delegated` and others are stored, but grant no access by themselves."
@@ -292,4 +292,6 @@ def _instant(said: datetime | None) -> datetime | None:
     try:
         return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
+        raise InvalidRequest(
+            "expires_at is outside of the years 1 to 9999.", details={"field": "body.expires_at"}
+        ) from error

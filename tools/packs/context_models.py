@@ -22,7 +22,7 @@ def _no_longer_accurate(mode: object) -> object:
     if mode == "accurate":
         raise ValidationFailed(
             "The retrieval mode `accurate` was removed in release 1.4.",
-            remediation="Send evidence.retrieval_mode `fast`, which answers what `accurate` did, or leave it out; "
+            remediation="Send evidence.retrieval_mode `fast`, which answers like `accurate`, or leave it out; "
             "max_results_per_source and max_planned_queries have no effect any more and can be left out, too.",
             details={"field": "body.evidence.retrieval_mode", "expected": "fast or naive"},
         )
@@ -58,7 +58,7 @@ class ContextRequest(Filters):
     project: EntityId | None = Field(
         None, description="Id of the project that it is for: its records, and those that belong to no project."
     )
-    agent_id: Label | None = Field(None, description="The agent that asks, for the record of what was returned.")
+    agent_id: Label | None = Field(None, description="Name of the calling agent, for the exposure log.")
     limit: int = Field(24, ge=1, le=50, description="Most items; the layer may allow fewer.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of an item.")
     include_related: bool = Field(True, description="Name the records linked to each item.")

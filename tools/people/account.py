@@ -219,11 +219,11 @@ class ProfileView(UserBrief):
 class UpdatePreferencesRequest(Request):
     """Preferences to set."""
 
-    preferences: JsonObject = Field(description="Merged key by key into what is there; a null is stored.")
+    preferences: JsonObject = Field(description="Merged key by key into the stored ones; a null is stored.")
 
 
 class PreferencesView(Result):
-    """All preferences of a user; clients decide what they mean."""
+    """Preferences of a user; their meaning is up to clients."""
 
     preferences: JsonObject
 

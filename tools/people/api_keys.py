@@ -1,6 +1,6 @@
 """Credentials of programs: API keys, grants of MCP clients, and the key of the owner of a data folder.
 
-The commands of that owner need no login: what proves them is that they can read a file in the folder.
+The commands of that owner need no login: read access to a file in the folder proves them.
 """
 
 import getpass
@@ -85,7 +85,7 @@ class CreatedKeyView(KeyView):
 
 
 class KeptKeyView(KeyView):
-    """An API key and what became of it."""
+    """API key with its state."""
 
     created_at: datetime
     revoked_at: datetime | None

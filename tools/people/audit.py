@@ -29,16 +29,16 @@ LAST_OFFSET = 100_000
 
 
 class AuditRequest(Request, extra="forbid"):
-    """Select audit entries; an unknown filter must not widen what is read."""
+    """Select audit entries; an unknown filter must not widen the result."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = Field(
-        None, description="Only this action; one that ends in a dot stands for all that begin with it: `member.`."
+        None, description="Only this action; with a final dot, all that begin with it: `member.`."
     )
     user_id: Identifier | None = Field(None, description="Only what this user did.")
-    resource: Identifier | None = Field(None, description="Only what was done to the record with this id.")
+    resource: Identifier | None = Field(None, description="Only actions on the record with this id.")
     start_time: Moment | None = Field(None, description=f"Nothing earlier: {FORMS}.")
     end_time: Moment | None = Field(
-        None, description="Only what was earlier, in the same forms. Send that of the first page along with the next."
+        None, description="Only earlier entries, in the same forms. Send that of the first page along with the next."
     )
     limit: int = Field(50, ge=1, le=200, description="Most entries.")
     offset: int = Field(0, ge=0, le=LAST_OFFSET, description="Entries to leave out, from the newest.")
@@ -186,7 +186,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 class Stats(Result):
-    """Counts of what the caller may read."""
+    """Counts of readable records."""
 
     entity_counts: dict[str, int] = Field(description="Current records by type.")
     total_entities: int

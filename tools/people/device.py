@@ -81,7 +81,7 @@ class DecideDeviceRequest(DescribeDeviceRequest):
 
 
 class WaitingDeviceView(Result):
-    """A program that waits. What it says of itself is not proven."""
+    """Waiting program. Its name is its own claim."""
 
     user_code: str
     client_name: str

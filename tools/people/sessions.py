@@ -36,7 +36,7 @@ class LogOutRequest(Request):
 class PasswordRequest(Request):
     """A new password for an account that has one."""
 
-    current_password: Secret = Field(description="The password as it is.")
+    current_password: Secret = Field(description="Current password.")
     new_password: NewSecret = Field(description="8 to 128 characters.")
 
 
@@ -105,7 +105,7 @@ _PASSWORD = "/api/users/me/password"  # noqa: S105 - a path
 
 @mutation(Route("POST", _PASSWORD, status=204, tag="account", cookies="clear", rate="5/minute", errors=(400, 429)))
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
-    """Change the caller's password, and log out everywhere, here too: all sessions, and what MCP clients were granted.
+    """Change the caller's password, and log out everywhere, here too: all sessions and grants of MCP clients end.
 
     Log in again with the new one. API keys stay.
     """

@@ -212,7 +212,7 @@ def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembers
 
 @_write(_route("POST", _ONE + "/members", 400, 404, 409), _NEWS)
 def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
-    """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
+    """Put a member of the organization into a team; the team's rights apply at once. Admins may."""
     _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
     members = app.ledger.teams.members(call.caller.organization_id, request.team_id)
     member = next((each for each in members if each.user.id == request.user_id), None)
@@ -223,7 +223,7 @@ def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMem
 
 @_write(_route("DELETE", _ONE + "/members/{user_id}", 404), _NEWS)
 def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
-    """Take a user out of a team; what the team gave it ends at once. Admins may."""
+    """Remove a user from a team, whose rights end at once. Admins may."""
     _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
     return DoneView()
 

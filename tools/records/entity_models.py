@@ -168,7 +168,7 @@ def require_spans(spans: Sequence[Span] | None, content: str) -> None:
     for number, span in enumerate(spans or ()):
         if not span.start < span.end <= len(content):
             raise ValidationFailed(
-                f"spans.{number} is from {span.start} to {span.end}, which is no part of content.",
+                f"spans.{number} is from {span.start} to {span.end}, which is not a part of content.",
                 remediation=f"Count in characters: start before end, and end at most {len(content)}.",
                 details={"field": f"body.spans.{number}", "expected": "a range of the content"},
             )

@@ -37,8 +37,8 @@ class RawMemoryFields(Request):
     tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
     metadata: JsonObject = Field(
         {},
-        description="Structured data. `captured_at` (a date) is when it was said, where that is not now, and "
-        "`occurred_at` when it happened what it tells of; "
+        description="Structured data. `captured_at` (a date) is when it was said, by default now, and "
+        "`occurred_at` when the told event happened; "
         "`thread_id` names the thread that it was said in, `ordinal` (a number) its place there, "
         "`speaker` who said it; "
         "`capture_mode` is shown with the capture.",
@@ -76,7 +76,7 @@ class RawMemoryView(MemoryFacts):
     raw_content: str
     diary: bool
     unread_dates: list[str] = Field(
-        [], description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing."
+        [], description="Invalid dates among `occurred_at` and `captured_at` of `metadata`; they count as missing."
     )
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
     score: float = Field(0.0, description="0 to 1, of a recall; else 0.")

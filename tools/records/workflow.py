@@ -117,7 +117,7 @@ def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
         given = "null" if metadata[key] is None else repr(metadata[key])
         raise ValidationFailed(
             f"metadata.{key} is {given}; use one of {', '.join(words)}.",
-            remediation=f"Leave {key} out to keep what it is, or send one of its words.",
+            remediation=f"Leave {key} out to keep its value, or send one of the allowed words.",
             details={"field": f"body.metadata.{key}", "expected": "enum"},
         )
 

@@ -82,7 +82,7 @@ class NotReadyView(ReadinessView):
 
 
 async def about(_app: App, _call: Call, _request: Request) -> AboutView:
-    """Say what this server is."""
+    """Return the version and addresses of this server."""
     return AboutView()
 
 

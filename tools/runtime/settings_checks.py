@@ -31,7 +31,7 @@ def _at_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError:
-        raise ValueError(f"there is no home folder for {path}") from None
+        raise ValueError(f"this user has no home folder, which {path} needs") from None
 
 
 def _network(text: str) -> str:

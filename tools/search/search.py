@@ -56,7 +56,7 @@ class SearchRequest(Filters):
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
     reference_time: Date | None = Field(None, description="Reference for recency and relative dates.")
-    as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
+    as_of: Date | None = Field(None, description="Search as of this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of a result.")

@@ -1,4 +1,4 @@
-"""Looks at a record that is written: what is similar, which is named and never refused, and what finds it."""
+"""Checks of a written record: similar records, which are named but never refused, and probes that find it."""
 
 from collections.abc import Sequence
 

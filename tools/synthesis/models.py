@@ -72,7 +72,7 @@ class PlanRequest(_OfProject):
         None, description="Looked for instead of the goal."
     )
     project: EntityId | None = Field(None, description="Id of the project.")
-    domain: Label | None = Field(None, description="Field; joins what is looked for.")
+    domain: Label | None = Field(None, description="Field of knowledge, added to the search.")
     entity_ids: Pinned = Field([], description="Records to include.")
     decision_ids: Pinned = Field([], description="Decisions to include.")
     task_ids: Pinned = Field([], description="Tasks to include.")
@@ -150,7 +150,7 @@ class SourceView(Result):
 
 
 class SourcePack(Result):
-    """The records that a section rests on, and what was left out."""
+    """Sources of a section, and counts of omitted ones."""
 
     section_id: str
     title: str

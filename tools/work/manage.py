@@ -55,7 +55,7 @@ ABSENT: Mapping[str, str] = {
 
 
 class ManageRequest(Request):
-    """An action, what it is done to, and what it needs to know."""
+    """An action, its target and its fields."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
         description=f"One of {', '.join(ACTIONS)}."

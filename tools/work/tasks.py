@@ -55,7 +55,7 @@ IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "pare
 class CreateTaskRequest(Request):
     """A task to create."""
 
-    title: Name = Field(description="Title: one line that says what is to be done.")
+    title: Name = Field(description="Title in one line.")
     project_id: EntityId = Field(description="Id of the project that it belongs to.")
     description: Description | None = Field(None, description="Full description.")
     priority: Priority = Field("medium", description="Importance.")
@@ -213,7 +213,7 @@ class CompleteTaskRequest(OnTask):
 
 @move("task", "complete", "entity_pending", "entity_created")
 def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
-    """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
+    """Complete a task. Lessons learned become an episode; an epic whose tasks are all done is completed."""
     learnings, session_key = nonblank(request.learnings), session_of(app, call)
     cited = [each for each in request.cited_ids or () if each != request.task_id]
     with changing(app, call, request, "complete_task") as work:
@@ -283,7 +283,7 @@ class CompleteEpicRequest(OnEpic):
 
 @move("epic", "complete", "entity_pending", "entity_created")
 def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
-    """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
+    """Complete an epic, whatever the states of its tasks; for maintainers. Lessons learned become an episode."""
     learnings = nonblank(request.learnings)
     with changing(app, call, request, "complete_epic", MAINTAINER) as work:
         work.move("completed", learnings=learnings)

@@ -1,4 +1,4 @@
-"""Changes of a range: commits grouped by pull request, merge and squashed list, without what was reverted."""
+"""Changes of a range: commits grouped by pull request, merge and squashed list, without reverted ones."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
