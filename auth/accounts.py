@@ -76,7 +76,7 @@ class Accounts:
         user = self.ledger.people.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
-            # As much work for an unknown address, so that the time tells nothing.
+            # As much work for an unknown address, so that the response time reveals nothing.
             home, resource = self.home_of(user.id if user else ""), user.id if user else None
             self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
             raise AuthenticationRequired(
@@ -151,7 +151,7 @@ class Accounts:
         return signed
 
     def resumed(self, session: Session) -> SignedIn | None:
-        """Sign in to a session again; None if its user is no member of the organization any more."""
+        """Sign in to a session again; None if its user has left the organization."""
         identity = self.ledger.people.identity(session.user_id, session.organization_id, session.id)
         return None if identity is None else self.signed_in(identity, session)
 

@@ -43,7 +43,7 @@ class Keys:
     clock: Callable[[], datetime]
 
     def create(self, owner: Principal, wanted: KeyRequest, audit: AuditDraft) -> tuple[ApiKey, str]:
-        """Store a new key, whose text is shown only once; the audit entry gets its id and what it opens."""
+        """Store a new key, whose text is shown only once; the audit entry gets its id and scopes."""
         now, text = self.clock(), f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
         key = ApiKey(
             id=str(uuid.uuid4()),
@@ -67,7 +67,7 @@ class Keys:
         """Return the caller of a key, and the expiry of its rights in seconds since 1970."""
         found = self.ledger.api_keys.find(text[:PREFIX_LENGTH]) if _KEY.fullmatch(text) else None
         key, key_hash = found or (None, "")
-        # Compared even without a key, so that the time tells nothing.
+        # Compared even without a key, so that the response time reveals nothing.
         holds = hmac.compare_digest(self._hash(text), key_hash)
         principal = self._principal(key) if key is not None and holds else None
         if key is None or principal is None:

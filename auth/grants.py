@@ -281,7 +281,7 @@ class ClientGrants:
 
     def _require_member(self, user_id: str, organization_id: str) -> None:
         if self.ledger.people.identity(user_id, organization_id, None) is None:
-            raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
+            raise OAuthRefused(_INVALID, "The user who granted this is no longer a member of the organization.")
 
     def _pair(
         self, client: OAuthClient, allowed_at: datetime | None = None, predecessor: str | None = None

@@ -189,13 +189,13 @@ def require_entry(principal: Principal, epic: Entity) -> None:
 
 
 def require_source(principal: Principal, entity: Entity) -> None:
-    """Require the role maintainer to change what was made of somebody else's operational experience."""
+    """Require the role maintainer for records of another author's operational experience."""
     project_id = entity.project_id
     if project_id is None or not entity.metadata.get("manifest_id") or entity.principal_id == principal.user_id:
         return
     if not principal.may_write_in(project_id, "project_maintainer"):
         raise Forbidden(
-            "somebody else made this experience; to change it needs the role project_maintainer.",
+            "another user made this experience; to change it needs the role project_maintainer.",
             word="project_access_denied",
             remediation="Ask its author, or a maintainer of the project.",
             details={"expected": "project_maintainer"},

@@ -1,4 +1,4 @@
-"""The caller of an operation, for policy checks, and what memory spaces change of its keys."""
+"""Authenticated caller of an operation, with the visibility keys that policy checks compare."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class Principal:
         return self.organization.id
 
     def may_write_for(self, visibility: str) -> bool:
-        """Return False if the key is a memory space's in which the caller may not write."""
+        """Return False for the key of a memory space without write access."""
         is_of_space = visibility.startswith(tuple(f"{scope}:" for scope in LETTING_IN))
         return not is_of_space or memory_key(visibility) in self.memories_written
 

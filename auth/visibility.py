@@ -30,7 +30,7 @@ def space_key(scope: str, key: str) -> str:
 
 
 def unavailable_key(key: str) -> str:
-    """Records that are kept and that nobody reads."""
+    """Return the key of records that are kept but cannot be read."""
     return f"{UNAVAILABLE}{key}"
 
 

@@ -32,7 +32,7 @@ def backup(
 
 
 def restore(
-    file: Annotated[Path, typer.Argument(help="What `engrain backup` wrote.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="File that `engrain backup` wrote.", show_default=False)],
     data_dir: DataDir = None,
 ) -> int:
     folder = _folder(data_dir)
@@ -59,7 +59,7 @@ def _restored(file: Path, folder: Path) -> tuple[Manifest, list[str]]:
     with closing(DataFolder.claim(folder)), TemporaryDirectory(dir=folder, prefix=".restoring-") as place:
         manifest = unpack(file, Path(place))
         faults = _faults(Path(place, LEDGER))
-        # The ledger last: a folder without it is no data folder.
+        # The ledger last: a folder without it is not a data folder.
         for name in sorted({each.partition("/")[0] for each in manifest["members"]}, key=LEDGER.__eq__):
             Path(place, name).rename(folder / name)
         sync_folder(folder)

@@ -31,7 +31,7 @@ from tools.text.credentials import redacted
 
 PATH = "/api/memory/experience"
 HEAD, TAIL, STEP, PART = 200_000, 700_000, 18_000, 1_000_000
-"""Bytes of an output that are kept, what is between is counted; characters of a command or goal, and of a part."""
+"""Bytes kept from both ends of an output; characters of a command or goal, and of a part."""
 STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
@@ -39,9 +39,9 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)
 def capture_run(
     command: Annotated[list[str], typer.Argument(help="The command, after `--`.", show_default=False)],
     project: Annotated[str, typer.Option("--project", "-p", help="Id or name of the project that keeps it.")],
-    goal: Annotated[str | None, typer.Option("--goal", "-g", help="What the run is for, in a sentence.")] = None,
+    goal: Annotated[str | None, typer.Option("--goal", "-g", help="Purpose of the run, in a sentence.")] = None,
     source_id: Annotated[
-        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises what is kept.")
+        str | None, typer.Option("--source-id", help="Id of the run; a later run of the same id revises the first.")
     ] = None,
     url: UrlOption = None,
 ) -> int:
@@ -83,7 +83,7 @@ def _send(client: Client, path: Path, body: JsonObject | None = None, hidden: in
     try:
         with understanding(client.server.address):
             if _owner(client) != path.parent.name:
-                raise CommandFailed("You are logged in as somebody else than when the run began.")
+                raise CommandFailed("You are logged in as another user than when the run began.")
             if body is None:
                 _require_newest(client, run["experience"])
             kept = f"Kept as {client.call('POST', PATH, run)['manifest_id']}"
@@ -133,14 +133,14 @@ class _Run:
             self.is_stopped = True
             process.send_signal(number)
 
-        # Ctrl-C reaches the command, too, which answers it; what it said until then is kept.
+        # Ctrl-C reaches the command, too; its output until then is kept.
         before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
         stops = (each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) is signal.SIG_DFL)
         before |= {number: signal.signal(number, pass_on) for number in stops}
         try:
             outputs = {"stdout": _Output(process.stdout, sys.stdout), "stderr": _Output(process.stderr, sys.stderr)}
             status = process.wait()
-            # Whoever stops this will not wait for what the command left running.
+            # Ctrl-C does not wait for processes that the command left running.
             patience_s = STOP_S if self.is_stopped else None
             self.outputs = {name: text for name, output in outputs.items() if any(text := output.text(patience_s))}
         finally:
@@ -158,7 +158,7 @@ class _Output:
 
     def _pass(self, source: IO[bytes], target: IO[bytes]) -> None:
         while block := os.read(source.fileno(), 65_536):
-            with suppress(OSError):  # Whoever read it may be gone.
+            with suppress(OSError):  # The reader may be gone.
                 target.write(block)
                 target.flush()
             room = max(HEAD - len(self._head), 0)

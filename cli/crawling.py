@@ -71,7 +71,7 @@ def _files(source: str) -> tuple[Path, list[Path]]:
     root = Path(source).expanduser().resolve()
     if not root.is_dir():
         raise CommandFailed(
-            f"{source} is no folder, and no address that begins with https:// or http://.", code=ExitCode.USAGE
+            f"{source} is neither a folder nor an address that begins with https:// or http://.", code=ExitCode.USAGE
         )
     paths = sorted(files_of(root, SUFFIXES))
     if not 0 < len(paths) <= MOST_FILES:

@@ -30,7 +30,7 @@ QUESTIONS = (
     "Which database keeps the ledger, and why that one?",
     "Can I safely repeat a request when the network failed?",
 )
-"""The first is about a decision that retired another, the second in quite other words than its answer."""
+"""The first asks about a decision that replaced another; the second shares few words with its answer."""
 REPOSITORY = "How do I back up and restore the ledger?"
 OFF_TOPIC = "How long does sourdough bread rest before baking?"
 AGENT_QUESTION = "Who may read what I remember in private?"
@@ -77,7 +77,7 @@ NEW_DECISION: Record = {
 
 
 class Corpus(NamedTuple):
-    """Documents, as requests have them; `skipped` files are no text, or exceed the limit."""
+    """Documents, grouped into requests; `skipped` counts files that are not text or exceed the limit."""
 
     name: str
     url: str

@@ -91,7 +91,7 @@ def _places(examined: Examined) -> Iterator[Finding]:
     folder = examined.settings.data_dir
     there = _existing(folder)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        yield Finding("fail", "folder", f"{folder} is no folder that you may write to.", _OTHER_FOLDER)
+        yield Finding("fail", "folder", f"{folder} is not a folder that you may write to.", _OTHER_FOLDER)
     elif folder.exists() and folder.stat().st_mode & 0o077:
         yield Finding("warn", "folder", f"Others may enter {folder}.", f"Run chmod 700 '{folder}'.")
     else:
@@ -118,7 +118,9 @@ def _lock(examined: Examined) -> Iterator[Finding]:
                 yield Finding("ok", "port", f"{host}:{port} is free.")
             except OSError as error:
                 why = f"{host}:{port} cannot be used: {error.strerror or error}."
-                yield Finding("warn", "port", why, "Stop what listens there, or set ENGRAIN_PORT or ENGRAIN_HOST.")
+                yield Finding(
+                    "warn", "port", why, "Stop the program that holds it, or set ENGRAIN_PORT or ENGRAIN_HOST."
+                )
     elif who is None or who.address is None:
         yield Finding("warn", "lock", f"{named} has the folder, and listens nowhere.", "Wait until it is done.")
     elif not examined.failure:

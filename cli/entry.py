@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; clients start `engrain mcp` for each session, which needs none of its other commands."""
-    # None if whoever started the program closed it.
+    # None if the parent process closed it.
     sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115 - for as long as the program runs
     try:
         if sys.argv[1:] == ["mcp"]:

@@ -139,7 +139,7 @@ def gate(baseline: RunArgument, run: RunArgument = "latest", runs: RunsOption = 
 @group.command()
 def baseline(
     run: RunArgument,
-    file: Annotated[Path, typer.Argument(help="Where to write it; it ends in .jsonl.")],
+    file: Annotated[Path, typer.Argument(help="File to write; it ends in .jsonl.")],
     runs: RunsOption = None,
 ) -> None:
     """Write the figures of a run, question by question and without texts, as a file that a repository can hold."""

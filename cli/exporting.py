@@ -111,7 +111,7 @@ def export(
 
 def _write(client: Client, form: str, project: str | None, target: Path) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    # Beside the target, so that it can be renamed; readable by nobody else.
+    # Beside the target, so that it can be renamed; readable by this user only.
     with TemporaryDirectory(prefix=".engrain-export-", dir=target.parent) as folder:
         written = Path(folder) / "new"
         WRITERS[form](written, _pages(client, project, counts))

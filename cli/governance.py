@@ -19,7 +19,7 @@ ReasonOption = Annotated[str | None, typer.Option("--reason", "-r", help="Why; i
 
 
 def correct(  # noqa: PLR0913 - a parameter for each flag
-    memory: Annotated[str, typer.Argument(help="Id of the raw memory, or of what was made of it.")],
+    memory: Annotated[str, typer.Argument(help="Id of the raw memory, or of a record made of it.")],
     action: Annotated[
         str,
         typer.Argument(help="wrong, stale, duplicate, superseded, hide, sensitive, redact, revise, restore or delete."),

@@ -32,9 +32,9 @@ def import_source(  # noqa: PLR0913 - a parameter for each flag
     ] = None,
     project: Annotated[str | None, typer.Option("--project", "-p", help="Project whose members may read it.")] = None,
     scope: Annotated[
-        str | None, typer.Option(help="Who may read it, else: private (only you), organization, team, shared.")
+        str | None, typer.Option(help="Readers: private (only you; the default), organization, team or shared.")
     ] = None,
-    scope_key: Annotated[str | None, typer.Option("--scope-key", help="Which team or memory space.")] = None,
+    scope_key: Annotated[str | None, typer.Option("--scope-key", help="Team or memory space of the scope.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would come.")] = False,
     as_json: JsonOption = False,
     url: UrlOption = None,

@@ -11,10 +11,10 @@ _PAUSE_S = 0.05
 
 
 def locked_file(path: Path, timeout_s: float = math.inf) -> BinaryIO:
-    """Make a file and lock it until it is closed, after whoever has it locked.
+    """Make a file and lock it until it is closed; wait for an earlier lock.
 
     Raises:
-        TimeoutError: Somebody else has it locked all the time.
+        TimeoutError: Another process kept it locked.
         OSError: It cannot be made.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def login(
     if email is not None and api_key:
         raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
     with open_client(os.environ, url=url, local="none") as client:
-        client.kept()  # A damaged file is found now, not when somebody has allowed the login.
+        client.kept()  # Fail on a damaged credentials file before the login, not after it.
         if is_in_clear(client.server.address):
             warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
         if api_key:
@@ -145,7 +145,7 @@ def poll(
             wait_s = max(pause_s, refused.retry_after_s or 0.0)
     else:
         sleep(max(0.0, deadline - clock()))
-    raise CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)
+    raise CommandFailed("The code of this login expired before it was allowed.", _AGAIN)
 
 
 def _opens_browser(address: str) -> bool:

@@ -21,7 +21,7 @@ from tools.app import open_stores
 from tools.runtime.log_ring import LogRing, configure_logs
 
 SHOWN = 10
-NOT_LEVEL = 3
+BEHIND = 3
 IndexName = StrEnum("IndexName", ("LEXICAL", "GRAPH", "VECTORS"))
 
 
@@ -48,7 +48,7 @@ def check(
         float, typer.Option("--wait", min=0, help="Seconds to wait for indexes that are behind, all in all.")
     ] = 10,
 ) -> int:
-    """Exit code 1 where one differs or a record cannot be read, 3 where one is only behind."""
+    """Exit code 1 if an index differs or a record cannot be read, 3 if an index is only behind."""
     wrong = behind = 0
     until = time.monotonic() + wait
     with _stores(data_dir) as (ledger, indexer):
@@ -62,8 +62,8 @@ def check(
         for fault in ledger.audit.faults(None) if organization is None else ():
             wrong += 1
             typer.echo(f"server: {fault}")
-        typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
-    return 1 if wrong else NOT_LEVEL if behind else 0
+        typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} behind the ledger")
+    return 1 if wrong else BEHIND if behind else 0
 
 
 def _described(slug: str, found: Sequence[Examined]) -> list[str]:
@@ -71,9 +71,9 @@ def _described(slug: str, found: Sequence[Examined]) -> list[str]:
     behind = [f"{each.index} has {each.pending} change(s) to take in" for each in found if each.pending]
     if not differences and not behind:
         return [f"{slug}: every index equals the ledger"]
-    lines = [f"{slug}: not level: {', '.join(behind)}"] if behind else []
+    lines = [f"{slug}: behind the ledger: {', '.join(behind)}"] if behind else []
     if not differences:
-        return [*lines, f"{slug}: what the indexes hold equals the ledger; wait longer (--wait), or start the server"]
+        return [*lines, f"{slug}: the indexed records equal the ledger; wait longer (--wait), or start the server"]
     shown = [f"  {each}" for each in differences[:SHOWN]]
     more = [f"  and {len(differences) - SHOWN} more"] if len(differences) > SHOWN else []
     return [*lines, f"{slug}: {len(differences)} difference(s)", *shown, *more]

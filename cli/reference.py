@@ -27,7 +27,7 @@ INTRO = """\
 
 `engrain COMMAND --help` says the same. Commands that open a data folder take `--data-dir`; while a server serves that
 folder, they say which process it is and exit with 1. Exit codes: 0 for success, 1 for a failure that a sentence
-explains, 2 for a command line that makes no sense; from commands that take `--url`, 3 when nobody is logged in and 4
+explains, 2 for an invalid command line; from commands that take `--url`, 3 without a login and 4
 when no Engrain server answers: [The command line](../guide/command-line.md)."""
 
 

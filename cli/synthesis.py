@@ -29,7 +29,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def synthesize(  # noqa: PLR0913 - a parameter for each flag
-    goal: Annotated[str, typer.Option("--goal", "-g", help="What the document is about, in a sentence.")],
+    goal: Annotated[str, typer.Option("--goal", "-g", help="Subject of the document, in a sentence.")],
     output_type: Annotated[
         str, typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}.")
     ] = "documentation",
@@ -50,7 +50,7 @@ def synthesize(  # noqa: PLR0913 - a parameter for each flag
     url: UrlOption = None,
 ) -> None:
     if not goal.strip():
-        raise CommandFailed("--goal says nothing.", "Say in a sentence what the document is about.",
+        raise CommandFailed("--goal says nothing.", "Say the subject of the document in a sentence.",
                             code=ExitCode.USAGE)  # fmt: skip
     body = {
         "goal": goal, "output_type": output_type, "depth": depth, "output_format": output_format, "audience": audience,
@@ -65,7 +65,7 @@ def synthesize(  # noqa: PLR0913 - a parameter for each flag
             # Documents are inert Markdown; a line break is the only character in them that moves a cursor.
             typer.echo("\n".join(shown(line) for line in str(artifact["markdown"]).split("\n")), nl=False)
         if gaps := int(artifact["verification"]["gap_count"]):
-            typer.echo(f"Not all of it rests on sources: {gaps} gap(s), listed at the end.", err=True)
+            typer.echo(f"Parts of the document lack sources: {gaps} gap(s), listed at the end.", err=True)
         if kept := artifact["remembered_memory_id"]:
             scope = artifact["remembered_scope"]
             typer.echo(f"Kept as {kept} ({scope}).", err=True)

@@ -1,4 +1,4 @@
-"""A spinner for what takes longer than a second."""
+"""Spinner for operations of more than a second."""
 
 import sys
 from collections.abc import Iterator

@@ -42,7 +42,7 @@ def read_pairs(encoded: bytes, place: str, most: int | None = None) -> dict[str,
 
 
 class Coercion:
-    """Converts the strings of paths, queries and forms to what a request model takes: texts, integers, booleans."""
+    """Converts the strings of paths, queries and forms to the types of a request model: texts, integers, booleans."""
 
     def __init__(self, model: type[BaseModel]) -> None:
         fields = model.model_json_schema().get("properties", {})

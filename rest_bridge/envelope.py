@@ -37,7 +37,7 @@ _RETRY = "Send it again in a moment; a write with the same Idempotency-Key is no
 REFUSE = "engrain.refuse"
 """Scope key: makes the answer to an error, where that is not the envelope."""
 CLEAR_COOKIES = "engrain.clear_cookies"
-"""Scope key: a 401 answer takes the session cookies away, because they are what failed."""
+"""Scope key: a 401 answer clears the session cookies, because they failed."""
 
 
 class UnsupportedMediaType(EngrainError):
@@ -124,7 +124,7 @@ async def answer_http(request: Request, error: Exception) -> Response:
         return refusal(ours, request.scope, {"Allow": allowed})
     if error.status_code == 404:
         return refusal(no_such_path(request.scope), request.scope)
-    ours = EngrainError(error.detail, code="api_error", remediation="See /api/docs for what this endpoint takes.")
+    ours = EngrainError(error.detail, code="api_error", remediation="See /api/docs for the fields of this endpoint.")
     response = refusal(ours, request.scope, error.headers)
     response.status_code = error.status_code
     return response

@@ -135,7 +135,7 @@ class McpMount:
 
         async def watch() -> None:
             nonlocal is_over
-            while await self.holds(token):  # noqa: ASYNC110 - nobody tells
+            while await self.holds(token):  # noqa: ASYNC110 - there is no event
                 await anyio.sleep(RECHECK_S)
             is_over = True
             tasks.cancel_scope.cancel()

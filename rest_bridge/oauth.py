@@ -211,7 +211,7 @@ class ConsentPage(Page):
         ticket = await in_thread(self.app.ledger.tickets.take, TICKET, token_hash(given.get("ticket", "")))
         if ticket is None or ticket["session_id"] != visitor.session_id:
             raise InvalidRequest(
-                "This question was answered before, is too old, or was put to somebody else.",
+                "This request was answered before, has expired, or belongs to another sign-in.",
                 remediation="Start again in the program that sent you here.",
             )
         asked = AuthorizationRequest(**cast("dict[str, Any]", ticket["asked"]))
@@ -223,7 +223,7 @@ class ConsentPage(Page):
 
     def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
         if self.app.ledger.people.identity(visitor.user_id, organization_id, None) is None:
-            raise NotFound("You are no member of that organization.", remediation="Choose one of yours.")
+            raise NotFound("You are not a member of that organization.", remediation="Choose one of yours.")
         call, client = Call(visitor, origin=origin_of(scope)), self.app.accounts.grants.client(asked.client_id)
         details: JsonObject = {"client_id": asked.client_id, "client_name": client.name if client else ""}
         audit = audit_entry(call, "oauth.allow", organization_id, asked.client_id, details)

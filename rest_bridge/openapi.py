@@ -30,10 +30,10 @@ class Error(Result):
     """Why the request was refused, and what to do about it."""
 
     error: str = Field(description="A stable code.")
-    message: str = Field(description="What is wrong, with the thing named.")
+    message: str = Field(description="The error, with the name of its subject.")
     request_id: str = Field(description="The id to quote; the X-Request-ID header has it too.")
     remediation: str = Field(description="The way out.")
-    details: JsonObject = Field({}, description="For a validation error: the `field` and what was `expected`.")
+    details: JsonObject = Field({}, description="For a validation error: the `field` and the `expected` value.")
 
 
 def _header(description: str, *, required: bool = False, **schema: object) -> Schema:

@@ -133,7 +133,7 @@ class Endpoint:
         """Let one body at a time be larger than other routes take: each needs several times its size."""
         if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
             return nullcontext()
-        self.caller(scope)  # A caller without a credential does not hold up others.
+        self.caller(scope)  # A caller without a credential holds up nobody.
         if self.large.locked():
             raise RateLimited("The server reads another large body now.", retry_after_s=2)
         return self.large
@@ -201,7 +201,7 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, held: list[bytes]) -> Request:
-        # Taken from its holder, so that a large body goes before what is made of it is validated.
+        # Taken from its holder, to free a large body before its parsed form is validated.
         return self.validate(self.fields_of(scope, held.pop()))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:

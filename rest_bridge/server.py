@@ -195,7 +195,7 @@ class Server(uvicorn.Server):
         self.requests, self.last_used = 0, time.monotonic()
 
     async def on_tick(self, counter: int) -> bool:
-        """End a server that nobody has used for `idle_exit_s`, unless `engrain up` wants it to stay."""
+        """End a server that was idle for `idle_exit_s`, unless `engrain up` keeps it."""
         if self.server_state.connections or self.requests != self.server_state.total_requests:
             self.requests, self.last_used = self.server_state.total_requests, time.monotonic()
         is_idle = self.idle_exit_s and time.monotonic() - self.last_used > self.idle_exit_s
@@ -261,7 +261,7 @@ def bind(host: str, port: int) -> socket.socket:
         listener.close()
         raise InvalidSetting(
             f"Cannot listen on {host}:{port}: {error.strerror or error}.",
-            remediation="Stop what listens there, or choose another address with ENGRAIN_HOST and ENGRAIN_PORT.",
+            remediation="Stop the program that holds it, or choose another address with ENGRAIN_HOST and ENGRAIN_PORT.",
         ) from None
     return listener
 

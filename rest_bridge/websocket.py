@@ -33,7 +33,7 @@ EVENT_NAMES = (
     "backup_complete", "backup_failed", "question_answered", "job_queued", "job_started", "job_completed",
     "job_failed", "job_cancelled",
 )  # fmt: skip
-"""Topics that the interface names. Not all of them happen here; subscribing to one that does not is no error."""
+"""Topics of the interface. Some never occur; subscribing to them is not an error."""
 POLICY_VIOLATION = 1008
 TRY_AGAIN_LATER = 1013
 _REASON_BYTES = 120
@@ -143,7 +143,7 @@ class Listener:
     async def renew(self) -> None:
         """Authenticate again, so that revoked sessions are closed and changed rights take effect."""
         if (found := presented(Headers(scope=self.socket.scope))) is not None:
-            with suppress(Unavailable):  # Nobody can say; the next heartbeat asks again.
+            with suppress(Unavailable):  # The next heartbeat tries again.
                 self.subscription.principal = await self.endpoint.authenticate(found[1])
         self.endpoint.require_rights(self.subscription.principal)
 
@@ -188,7 +188,7 @@ class LogSocket(EventSocket):
             def offer(entry: JsonObject) -> None:
                 if wanted.wants(entry):
                     event = Event(LOG, entry, datetime.fromisoformat(str(entry["timestamp"])))
-                    with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+                    with suppress(RuntimeError):  # The loop has ended.
                         loop.call_soon_threadsafe(subscription.offer, event, ORGANIZATION)
 
             with self.app.logs.telling(principal.organization_id, offer):

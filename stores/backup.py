@@ -136,7 +136,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
             with _private(path) as target:
                 shutil.copyfileobj(_content(tar, entry, entry.name, expected["size"]), target)
             if _measured(path) != expected:
-                raise ValueError(f"{entry.name} is not what was backed up")
+                raise ValueError(f"{entry.name} differs from the backed-up file")
         if left or LEDGER not in manifest["members"] or not manifest["created_at"]:
             raise ValueError(f"{min(left, default=LEDGER)} is missing")
     return manifest
@@ -145,7 +145,7 @@ def unpack(file: Path, folder: Path) -> Manifest:
 def _content(tar: tarfile.TarFile, entry: tarfile.TarInfo | None, name: str, most: int) -> IO[bytes]:
     content = tar.extractfile(entry) if entry is not None and entry.isreg() else None
     if entry is None or content is None or entry.name != name or entry.size > most:
-        raise ValueError(f"{name} is missing, or is not what was backed up")
+        raise ValueError(f"{name} is missing, or differs from the backed-up file")
     return content
 
 

@@ -27,7 +27,7 @@ class EngrainError(Exception):
 
 
 class InvalidRequest(EngrainError):
-    """400: the request makes no sense in the present state."""
+    """400: the request does not fit the present state."""
 
     code = "invalid_request"
     default_remediation = "Correct the request and send it again."
@@ -62,7 +62,7 @@ class MethodNotAllowed(EngrainError):
 
 
 class Conflict(EngrainError):
-    """409: somebody else changed it first, or the name is taken."""
+    """409: another request changed it first, or the name is taken."""
 
     code = "conflict"
     default_remediation = "Read the current state and retry with exponential backoff."
@@ -94,7 +94,7 @@ class RateLimited(EngrainError):
 
 
 class BadGateway(EngrainError):
-    """502: another server, which this needs, answered with something that makes no sense."""
+    """502: an upstream server sent an invalid answer."""
 
     code = "bad_gateway"
     default_remediation = "Ask the operator to look at the settings of that server and at its log."

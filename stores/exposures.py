@@ -208,7 +208,7 @@ class Exposures:
     def _let_go(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(Exception):  # closing what is broken may break, too
+            with suppress(Exception):  # closing a broken connection may fail, too
                 connection.close()
 
     def _set_aside(self) -> None:

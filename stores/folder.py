@@ -25,7 +25,7 @@ class FolderInUse(EngrainError):
 LOCAL_KEY = "local-key"
 """File in the data folder with an API key of its owner, for commands of this machine."""
 STAY = "stay"
-"""File in the data folder that keeps a server from ending when nobody uses it."""
+"""File in the data folder that switches the idle exit of a server off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def unusable(path: Path, error: OSError) -> InvalidSetting:
 def require_data_folder(path: Path) -> None:
     """Raise InvalidSetting for a folder without a ledger and without the name of a server."""
     if not any((path / name).exists() for name in ("ledger.sqlite", "instance")):
-        raise InvalidSetting(f"{path} is no data folder: there is no ledger in it.", remediation=_EXISTING)
+        raise InvalidSetting(f"{path} is not a data folder: it has no ledger.", remediation=_EXISTING)
 
 
 def holder(path: Path) -> Holder | None:

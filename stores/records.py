@@ -15,7 +15,7 @@ JsonObject = dict[str, JsonValue]
 ORGANIZATION = "organization"
 """Visibility key: every member may read."""
 UNAVAILABLE = "unavailable:"
-"""Prefix of visibility keys that nobody has: records that their source does not report any more."""
+"""Prefix of unreadable visibility keys: records that their source does not report any more."""
 WITHHELD = "withheld:"
 """Prefix of visibility keys of records that a correction took out of every read but inspection."""
 
@@ -312,7 +312,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """Offer of membership to whoever owns an e-mail address."""
+    """Offer of membership to the owner of an e-mail address."""
 
     id: str
     organization_id: str

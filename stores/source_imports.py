@@ -34,4 +34,4 @@ class SourceImport:
     """Place after the last stored batch; empty at the beginning."""
     progress: JsonObject = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
     listed: JsonObject = field(default_factory=dict)
-    """The last few of what came and what could not be read, by kind."""
+    """Latest imported and unreadable parts, by kind."""

@@ -35,7 +35,7 @@ class SpaceMember:
     id: str
     space_id: str
     principal_type: str
-    """`user`, or `agent`, `delegated`, …, which are kept and let nobody in."""
+    """`user`, or `agent`, `delegated`, …, which are stored but grant no access."""
     principal_id: str
     role: str
     permissions: tuple[str, ...]

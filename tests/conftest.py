@@ -1,4 +1,4 @@
-"""One application for each worker, people who call it, and the real embedder."""
+"""One application for each test module, people who call it, and the real embedder."""
 
 import os
 import shutil
@@ -87,7 +87,7 @@ def settings(tmp_path: Path) -> Settings:
 async def shared_app(
     tmp_path_factory: pytest.TempPathFactory, embedder: Embedder, anyio_backend: str
 ) -> AsyncIterator[App]:
-    """The application of a module's tests, whose admin is nobody's test."""
+    """One application for each test module. Its first account, the admin, belongs to no test."""
     settings = Settings(data_dir=tmp_path_factory.mktemp("shared"), rate_limit_enabled=False, late_interaction=False)
     new_ledger(settings.data_dir)
     async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:

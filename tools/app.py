@@ -112,7 +112,7 @@ async def open_app(
 
     Raises:
         FolderInUse: Another process serves the folder.
-        InvalidSetting: A setting does not fit what is there.
+        InvalidSetting: A setting does not fit the folder.
     """
     with ExitStack() as stack:
         app = await anyio.to_thread.run_sync(lambda: stack.enter_context(_opened(settings, logs, clock, embedder)))
@@ -141,7 +141,7 @@ async def open_app(
 def open_stores(
     settings: Settings, *, clock: Callable[[], datetime] = utc_now, embedder: Embedder | None = None
 ) -> Iterator[Stores]:
-    """Claim the data folder and open what is in it.
+    """Claim the data folder and open its stores.
 
     Raises:
         FolderInUse: Another process serves the folder.

@@ -44,7 +44,7 @@ PROMPTS = (
         name="recall",
         title="Recall",
         description="Read what the team knows before you start.",
-        arguments=[types.PromptArgument(name="goal", description="What you are about to do.", required=True)],
+        arguments=[types.PromptArgument(name="goal", description="Task that you are about to begin.", required=True)],
     ),
     types.Prompt(
         name="wrap_up",
@@ -214,7 +214,7 @@ async def _get_prompt(context: Context, params: types.GetPromptRequestParams) ->
     arguments = {name: value.strip() for name, value in (params.arguments or {}).items()}
     if params.name == "recall":
         if not (goal := arguments.get("goal", "")):
-            raise MCPError(types.INVALID_PARAMS, "recall needs the argument goal: what you are about to do.")
+            raise MCPError(types.INVALID_PARAMS, "recall needs the argument goal: the task that you begin.")
         text = _RECALL.format(goal=goal)
     elif params.name == "wrap_up":
         project = arguments.get("project", "")

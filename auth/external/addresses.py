@@ -74,7 +74,7 @@ class Destinations:
         found = self._path(wanted) if wanted.startswith("/") else self._page(wanted)
         if found is None:
             raise InvalidRequest(
-                "That is no place to return to after a sign-in.",
+                f"A sign-in cannot return to {wanted[:80]!r}.",
                 code="invalid_redirect",
                 remediation="Name a path that begins with one slash, or a page of ENGRAIN_FRONTEND_URL.",
                 details={"field": field, "expected": "a path of this server, or a page of the frontend"},

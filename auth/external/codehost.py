@@ -52,7 +52,7 @@ def codehost_refused(why: str) -> AuthenticationRequired:
 
 def _primary(exchange: Exchange, addresses: Any) -> str:  # noqa: ANN401, RUF100 - JSON
     if not isinstance(addresses, list):
-        raise exchange.failed("answered with addresses that make no sense")
+        raise exchange.failed("sent its addresses in another form than a JSON list")
     for each in addresses:
         if not isinstance(each, dict) or each.get("primary") is not True or each.get("verified") is not True:
             continue

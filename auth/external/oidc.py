@@ -40,7 +40,7 @@ def key_set(document: Mapping[str, Any]) -> "KeySet":
         raise AuthenticationRequired(
             "The provider publishes no keys that its ID tokens could be checked with.",
             word="oidc_jwks_missing",
-            remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
+            remediation="Ask the operator to compare jwks_uri with the provider's documentation.",
         )
     return KeySet(keys)
 

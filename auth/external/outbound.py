@@ -102,7 +102,7 @@ class Exchange:
             word = str(error.error)
             return word if _WORD.fullmatch(word) else "no reason given"
         except (ValueError, TypeError, RecursionError) as error:
-            raise self.failed("answered with tokens that make no sense") from error
+            raise self.failed("sent a token answer that cannot be read") from error
         return dict(found)
 
     async def read(self, url: str, what: str, *, token: str | None = None) -> Any:  # noqa: ANN401, RUF100 - JSON
@@ -118,12 +118,12 @@ class Exchange:
         try:
             return answer.json()
         except (ValueError, RecursionError) as error:
-            raise self.failed(f"answered with {what} that makes no sense") from error
+            raise self.failed(f"sent its {what} in another form than JSON") from error
 
     async def read_object(self, url: str, what: str, *, token: str | None = None) -> dict[str, Any]:
         found = await self.read(url, what, token=token)
         if not isinstance(found, dict):
-            raise self.failed(f"answered with {what} that makes no sense")
+            raise self.failed(f"sent its {what} in another form than a JSON object")
         return found
 
     def failed(self, happened: str) -> BadGateway:
@@ -147,5 +147,5 @@ def _bad(provider: str, happened: str) -> BadGateway:
     return BadGateway(
         f"The sign-in provider {provider} {happened}.",
         code="provider_answer_invalid",
-        remediation="Ask the operator to compare the provider's settings with what the provider documents.",
+        remediation="Ask the operator to compare the settings with the provider's documentation.",
     )

@@ -61,7 +61,7 @@ class Client:
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request, without what is None, as the logged-in user, or raise NotLoggedIn, Refused or Unreachable."""
+        """Send the fields that are not None as the logged-in user, or raise NotLoggedIn, Refused or Unreachable."""
         given = None if body is None else {name: value for name, value in body.items() if value is not None}
         return self.authorized(lambda token: self.server.request(method, path, given, token=token))
 
@@ -212,7 +212,7 @@ def checked_token(text: str, where: str) -> str:
     """Return a token or key, or raise CommandFailed for characters that neither has."""
     if not text.isascii() or not text.isprintable() or " " in text:
         raise CommandFailed(
-            f"{where} holds a character that no token and no key has.",
+            f"{where} contains a space, a line break or a non-ASCII character, which no token or key has.",
             "Was it copied as a whole, and nothing else?",
             code=ExitCode.USAGE,
         )

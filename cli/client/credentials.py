@@ -67,7 +67,7 @@ class CredentialFile:
             return _parsed(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise CommandFailed(
-                f"{self.path} is damaged: it does not hold what `engrain login` writes.",
+                f"{self.path} is damaged: it is not a file of `engrain login`.",
                 f"Remove it and log in again: rm '{self.path}'",
             ) from None
 

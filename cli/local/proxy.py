@@ -1,7 +1,7 @@
 """`engrain mcp`: MCP over standard input and output, for clients that start a command.
 
-Each line is passed on to `/mcp` of a server and its answers come back as lines. What the messages mean is the
-server's business; the proxy knows the session, the working folder's project, and what to do when the server restarts.
+Each line is passed on to `/mcp` of a server and its answers come back as lines. The proxy does
+not interpret them; it knows the session, the working folder's project, and what to do when the server restarts.
 """
 
 import base64
@@ -115,7 +115,7 @@ class Proxy:
 
     def exchange(self, client: Client, asked: JsonObject, line: bytes, key: Mapping[str, str]) -> None:
         headers = {"Content-Type": "application/json", **_modern_headers(asked), **key}
-        if _is_plain(asked):  # Nobody waits for news of its progress, and an event stream costs more.
+        if _is_plain(asked):  # It reports no progress, and an event stream costs more.
             headers["Accept"] = "application/json"
         else:
             headers |= {"Accept": "application/json, text/event-stream", **self.headers}
@@ -211,7 +211,7 @@ def _messages(address: str, reply: Answer) -> Iterator[JsonObject]:
             try:
                 message = json.loads(text)
             except ValueError:
-                raise CommandFailed(f"What answers at {address} is not Engrain (status {reply.status}).") from None
+                raise CommandFailed(f"The server at {address} is not Engrain (status {reply.status}).") from None
             yield message
 
 

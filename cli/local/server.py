@@ -42,7 +42,7 @@ def data_folder(environ: Mapping[str, str]) -> Path:
         try:
             return Path(named).expanduser().absolute()
         except RuntimeError:
-            raise CommandFailed(f"ENGRAIN_DATA_DIR={named}: there is no such home.", code=ExitCode.USAGE) from None
+            raise CommandFailed(f"ENGRAIN_DATA_DIR={named}: there is no home folder.", code=ExitCode.USAGE) from None
     import platformdirs  # noqa: PLC0415 - not every command needs it
 
     return Path(platformdirs.user_data_dir("engrain", appauthor=False))

@@ -50,7 +50,7 @@ class Steps:
             self.note(f"[{time.monotonic() - self._started:7.3f} s] {step}{more}")
 
     def note(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # nobody reads it: the notes count
+        with suppress(OSError, ValueError):  # standard error may be closed: the notes count
             write = self._status.console.print if self._status is not None else partial(print, file=self._stream)
             write(one_line(text))
             self._stream.flush()
@@ -67,9 +67,9 @@ def _provider(name: str | None) -> str | None:
 
 def release_notes(  # noqa: PLR0913 - a parameter for each flag
     from_ref: Annotated[
-        str, typer.Option("--from", metavar="REF", help="Where the release begins: a tag, branch or commit.")
+        str, typer.Option("--from", metavar="REF", help="Start of the release: a tag, branch or commit.")
     ],
-    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="Where it ends.")] = "HEAD",
+    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="End of the release.")] = "HEAD",
     version_name: Annotated[
         str | None, typer.Option("--version-name", help="Version in the title, instead of the tag's name.")
     ] = None,
@@ -85,7 +85,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option(
             "--provider",
             callback=_provider,
-            help="Whose language model words the notes: "
+            help="Provider of the language model: "
             "openai, anthropic, google, ollama, or offline for none; by default the one whose key is set.",
         ),
     ] = None,
@@ -95,18 +95,17 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         typer.Option("--repo", "-r", metavar="URL", help="Clone this repository instead of reading the one here."),
     ] = None,
     preset: Annotated[
-        PresetName | None, typer.Option("--preset", case_sensitive=False, help="How much is said, and to whom.")
+        PresetName | None, typer.Option("--preset", case_sensitive=False, help="Length and audience of the notes.")
     ] = None,
     instructions: Annotated[
-        str | None,
-        typer.Option("--instructions", "-i", help="What matters most in these notes, and what to leave out."),
+        str | None, typer.Option("--instructions", "-i", help="Changes to put first, and changes to leave out.")
     ] = None,
     critic: Annotated[
         bool | None,
         typer.Option(
             "--critic/--no-critic",
             show_default=False,
-            help="Let the model check what it wrote against the commits; so by default. Citations, numbers and names"
+            help="Let the model check its text against the commits (default). Citations, numbers and names"
             " are checked all the same.",
         ),
     ] = None,
@@ -116,7 +115,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
 ) -> int:
     """No server is needed, and no language model.
 
-    Exit code 1 where it fails, 2 where the command line makes no sense.
+    Exit code 1 for a failure, 2 for an invalid command line.
     """
     flags = Configuration(
         provider=provider, model=model, preset=preset, instructions=instructions,
@@ -127,7 +126,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
     try:
         with steps.shown():
             steps("Reading the settings")
-            # A clone was written by somebody else: what it configures is not read.
+            # The configuration of a clone is untrusted and not read.
             project = Configuration() if repo is not None else project_configuration(_here())
             plan = planned(flags, read_model_settings(os.environ), project, personal_configuration())
             is_technical = plan.preset is PresetName.TECHNICAL

@@ -24,7 +24,7 @@ DEFAULT_FILE, SIZE_LIMIT = "RELEASE_NOTES.md", 1_000_000
 TIMEOUT_S, OTHER_SERVER_TOKENS, KEY_LENGTH = 120.0, 16_000, 20
 CONTEXT_TOKENS = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
 DEFAULT_MODELS = {"openai": "gpt-5-mini", "anthropic": "claude-sonnet-4-5", "google": "gemini-2.5-flash"}
-"""Asked where nothing names a model; names of models come and go."""
+"""Default models, by provider."""
 _KEY_PREFIX = {"openai": "sk-", "anthropic": "sk-ant-"}
 PROVIDERS: Mapping[str, str] = {
     "openai": "openai", "anthropic": "anthropic", "claude": "anthropic", "google": "google", "ollama": "ollama",
@@ -35,7 +35,7 @@ PresetName = StrEnum("PresetName", ("DEFAULT", "CONCISE", "DETAILED", "TECHNICAL
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """The most of each list; `terse` leaves out scopes, second sentences and remarks, `details` shows whole bodies."""
+    """Longest lists; `terse` drops scopes, second sentences and remarks, `details` shows whole message bodies."""
 
     highlights: int
     listed: int
@@ -174,7 +174,7 @@ def choose_model(
     if provider in (None, "offline"):
         return None
     if provider not in PROVIDERS.values():
-        raise ReleaseNotesFailed(f"{source} names {provider}, which is no provider. There are {', '.join(PROVIDERS)}.")
+        raise ReleaseNotesFailed(f"{source} names the unknown provider {provider}. Name one of {', '.join(PROVIDERS)}.")
     about = [each for each in places.values() if each.provider in (None, provider)]
     model, base_url, timeout_s = (_first(about, name) for name in ("model", "base_url", "timeout_s"))
     model = model or (DEFAULT_MODELS.get(provider) if base_url is None else None)
@@ -183,7 +183,7 @@ def choose_model(
             f"{source} names {provider}, but nothing names a model: add --model NAME, or set ENGRAIN_LLM_MODEL."
         )
     if environment.timeout_s is not None and ours in about:
-        complaint = f"ENGRAIN_LLM_TIMEOUT_S={environment.timeout_s} is no number of seconds."
+        complaint = f"ENGRAIN_LLM_TIMEOUT_S={environment.timeout_s} is not a positive number of seconds."
         timeout_s = _valid(PositiveFloat, environment.timeout_s, complaint)
     if base_url is not None:
         from tools.runtime.settings_checks import PublicAddress  # noqa: PLC0415 - only with a server of one's own
@@ -224,9 +224,9 @@ def _key(provider: str, environment: ModelSettings, base_url: str | None, *, own
     prefix = _KEY_PREFIX.get(provider, "") if base_url is None else ""
     fits = base_url is not None or provider == "ollama" or len(key) >= KEY_LENGTH
     if not (fits and key.startswith(prefix) and key.isascii() and key.isprintable() and " " not in key):
-        begins = f" that begin with {prefix}" if prefix else ""
+        begins = f", starting with {prefix}," if prefix else ""
         raise ReleaseNotesFailed(
-            f"{name} is no key of {provider}: one has at least {KEY_LENGTH} characters{begins}, and no blank."
+            f"{name} is not a key of {provider}: a key has at least {KEY_LENGTH} characters{begins} and no spaces."
             " Copy it again."
         )
     return key

@@ -15,7 +15,7 @@ Progress = Callable[..., None]
 
 
 class ReleaseNotesFailed(Exception):
-    """A sentence for the user; exit code 1. Every function here that reads what others wrote may raise it."""
+    """A sentence for the user; exit code 1. Every function here that reads a repository or a file may raise it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Change:
         text: One line without prefix and pull request number.
         commits: Full shas, the main one first.
         breaking_note: The author's description; None if nothing breaks or it is only marked.
-        migration: What somebody wrote to whoever upgrades.
+        migration: The author's steps for upgrading.
         pull_request, issues: `#12`; the issues are those that it closes.
         own: In the words of the project's changelog.
         more: A second sentence by a language model.
@@ -100,7 +100,7 @@ class Manifest:
         name: As in the package index; empty for a workspace alone.
         needs: Platform and version: `Python >=3.11`.
         members: Folders of a workspace, which may end with `*`.
-        runner: What installs packages: `pnpm`, `yarn` or `npm`.
+        runner: Package manager: `pnpm`, `yarn` or `npm`.
     """
 
     path: str
@@ -121,7 +121,7 @@ class ReleaseFacts:
     Attributes:
         commits: By full sha, newest first.
         changes: The project's own words in their order, then the best first; without reverted ones.
-        steps: Text of the changelog for whoever upgrades.
+        steps: Steps for upgrading from the changelog.
         contributors: People and their number of commits.
         remarks: Sentences about cut or skipped parts.
     """

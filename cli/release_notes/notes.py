@@ -68,7 +68,7 @@ class Focus:
         return sorted(filter(stays, changes), key=lambda change: id(change) not in leads)
 
     def told(self, changes: Sequence[Change]) -> str:
-        """Return what the notes say of their choice, as Markdown; empty without instructions that match."""
+        """Return the sentence about applied instructions, as Markdown; empty without a match."""
         first, out = (
             joined([inert(word) for word in words if any(matches(word, change) for change in changes)])
             for words in (self.first, self.left_out)
@@ -268,7 +268,7 @@ class _Notes:
     def _contributors(self) -> Iterator[str]:
         people, most = self.facts.contributors, self.preset.people
         names = [one_line(each.name, NAME_LIMIT) or "somebody without a name" for each, _ in people[:most]]
-        # Letters alone are harmless, and a name such as `McBride` is no code.
+        # Letters alone are harmless, and a name such as `McBride` is not code.
         names = [name if name.replace(" ", "").isalpha() else inert(name) for name in names]
         if not self.preset.terse:
             names = [f"{name} ({counted(count, 'commit')})" for name, (_, count) in zip(names, people, strict=False)]
@@ -314,7 +314,7 @@ def said(change: Change) -> str:
 
 
 def _steps(change: Change) -> str:
-    # The body of a change that nobody declared speaks to its reviewers.
+    # The body of an undeclared change is written for its reviewers.
     note = change.breaking_note or (change.details if change.declared or change.own else "")
     parts = re.split(r"\n\n|\n(?=[-*] )|(?<=[.!])\s+(?=[A-Z`])", note if change.breaking else "")
     told = [part for part in parts if _STEP.search(part) and not part.startswith(("    ", "```"))]

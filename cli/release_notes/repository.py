@@ -73,7 +73,7 @@ class Repository:
         return [git_program(), "-C", str(self.folder), *settings, *words]
 
     def run(self, *words: str, check: bool = True) -> bytes:
-        """Return what a command of Git prints; nothing if it fails and need not be checked."""
+        """Return the standard output of a Git command; empty if it fails unchecked."""
         done = subprocess.run(self._command(*words), env=self._environ, capture_output=True, check=False)  # noqa: S603 - Git's own program, no shell
         if done.returncode and check:
             reason = reason_of(done.stderr.decode(errors="replace")) or "something in it is missing or damaged"
@@ -81,12 +81,12 @@ class Repository:
         return done.stdout if not done.returncode else b""
 
     def text(self, *words: str) -> str:
-        """Return the text that a command prints; empty if it fails on what it was asked about."""
+        """Return the standard output of a command; empty if it fails."""
         return self.run(*words, check=False).decode(errors="replace").strip()
 
     def commits(self, older: str, newer: str, most: int) -> list[Commit]:
         """Return the commits of `newer` that `older` lacks, newest first, children before their parents."""
-        mark = os.urandom(16).hex()  # which nobody can write into a message
+        mark = os.urandom(16).hex()  # which no message can contain
         flags = ("--date-order", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--diff-merges=off", "--root")
         shown = ("--no-color", "--no-decorate", "--encoding=UTF-8", "--date=raw", f"--max-count={most}")
         range_ = (f"--format={mark}{_FORMAT}", newer, f"^{older}", "--")
@@ -244,7 +244,7 @@ def _unknown(repository: Repository, ref: str, option: str, *, is_other: bool) -
 
 
 def range_between(repository: Repository, older: End, newer: End) -> tuple[list[Commit], list[str]]:
-    """Check two ends; return the commits between, newest first, and remarks on what may be missing."""
+    """Check two ends; return the commits between, newest first, and remarks on possibly missing commits."""
     if older.sha == newer.sha:
         raise ReleaseNotesFailed(
             f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
@@ -281,7 +281,7 @@ def person(name: str, email: str) -> Person:
 
 
 def contributors(commits: Sequence[Commit]) -> tuple[tuple[Person, int], ...]:
-    """Return the people, by address or name, most commits first; programs are none, and merges count for nobody."""
+    """Return the people, by address or name, most commits first, without programs; merges are not counted."""
     known: dict[str, Person] = {}
     counts: Counter[Person] = Counter()
     for commit in commits:

@@ -79,7 +79,7 @@ def _place(text: str) -> tuple[int, bool, list[str]]:
     levels = [2 if head["marks"] == "##" or (head["line"] or "").startswith("-") else 1 for head in heads]
     if not heads or levels[0] > 1 or re.search(r"\d+\.\d|^\W*v?\d+\W*$", titles[0]):
         return first, False, titles
-    # A title without a version, with versions below: the entry goes below it, and below what is unreleased.
+    # A title without a version, with versions below: the entry goes below it and below an unreleased section.
     sections = list(zip(heads, titles, levels, strict=True))[1:]
     below = [head.start() for head, title, level in sections if level == 2 and "unreleased" not in title.casefold()]
     below += [match.start() for match in _BELOW.finditer(text, heads[-1].end() if not below else first)]
@@ -120,6 +120,6 @@ def _read(path: Path) -> bytes | None:
 def _replace(path: Path, data: bytes, old: bytes | None) -> None:
     def check() -> None:
         if (path.read_bytes() if os.path.lexists(path) else None) != old:
-            raise ReleaseNotesFailed(f"{path} was changed by somebody else meanwhile: nothing was written.")
+            raise ReleaseNotesFailed(f"{path} was changed by another program meanwhile: nothing was written.")
 
     replace_file(path, data, 0o666, check)

@@ -1,4 +1,4 @@
-"""Let a language model word the changes: what their commits do not carry is dropped and named."""
+"""Let a language model word the changes; statements without support in their commits are dropped and named."""
 
 import asyncio
 import hashlib
@@ -103,7 +103,7 @@ class Writer:
         async def one(piece: str) -> A:
             async with turns:
                 self.progress(step, f"{self.model.name}, {len(piece):,} characters")
-                # Whoever writes a message cannot write the mark of its end.
+                # The author of a message cannot guess the mark of its end.
                 mark = hashlib.sha256(piece.encode()).hexdigest()[:16]
                 data = f"DATA {mark}\n{piece}\nDATA {mark}"
                 return await self.model.ask(instructions + DATA.format(mark=mark), data, answer)
@@ -136,7 +136,7 @@ class Writer:
             yield f"[{', '.join(found)}]"
 
     def problem(self, claim: Claim) -> str:
-        """Return what speaks against a claim; empty if nothing does."""
+        """Return the reason to drop a claim; empty without one."""
         change = claim.change
         read = (change.text, change.details, change.breaking_note, change.pull_request, change.scope, *change.issues)
         said = plain("\n".join((*self.messages(change.commits), *filter(None, read))))
@@ -184,7 +184,7 @@ class Writer:
 def with_model(
     facts: ReleaseFacts, listed: Sequence[Change], plan: RunSettings, chosen: Chosen, progress: Progress
 ) -> tuple[ReleaseFacts, list[str]]:
-    """Return the facts with `listed` changes in the model's words, and sentences on what was taken and dropped."""
+    """Return the facts with `listed` changes in the model's words, and remarks on accepted and dropped statements."""
     # Half of the context is left for the instructions and the answer.
     characters = min(CHARACTERS, chosen.context_tokens // 2 * CHARACTERS_PER_TOKEN)
     writer = Writer(facts, _built(chosen), progress, characters)

@@ -81,7 +81,7 @@ SET_UP = "set up"
 
 
 def setup(
-    clients: Annotated[list[str] | None, typer.Argument(help="Which ones; without one, they are listed.")] = None,
+    clients: Annotated[list[str] | None, typer.Argument(help="Agents to connect; lists them by default.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Undo what setup did: of these clients, or of all.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before writing.")] = False,
 ) -> int:

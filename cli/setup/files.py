@@ -125,7 +125,7 @@ def _edited(form: Format, text: str, steps: Steps, value: Any) -> str:
     except (AttributeError, TypeError) as error:
         raise ValueError(f"it has something else at {'.'.join(map(str, steps))}") from error
     if _parsed(form, result) != expected:
-        raise ValueError("it cannot be changed without touching the rest of it")
+        raise ValueError("it cannot be changed without touching its other content")
     return result
 
 
@@ -311,7 +311,7 @@ class State:
         )
 
     def removal(self, record: Record) -> FilePlan:
-        """Plan to undo the changes of a file: to its backup if nobody changed it since, else they alone."""
+        """Plan to undo the changes of a file: restore its backup if it is unchanged since, else revert them alone."""
         path, base = Path(record.path), _backup(record)
         before = read_text(path)
         if before is None or (_digest(before) == record.sha256 and (base is None) is (record.backup is None)):

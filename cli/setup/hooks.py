@@ -1,4 +1,4 @@
-"""Hooks of Claude Code: each prints what it has to say within the time limit, else nothing, and never fails."""
+"""Hooks of Claude Code: each prints its text within the time limit, else nothing, and never fails."""
 
 import json
 import os

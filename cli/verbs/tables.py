@@ -57,13 +57,13 @@ QUERY = argument("Plain words; identifiers and 'quoted phrases' work, too.")
 VERBS: Mapping[str, tuple[str, Options]] = {
     "remember": ("Keep words to the letter: for the members of the project, or for you alone without one.", {
         "content": argument("The words; - or nothing reads standard input.", is_needed=False),
-        "name": option("--title", text="One line that says what it is; else the first."),
+        "name": option("--title", text="Title in one line; by default the first line."),
         "kind": option("--kind", "--type", "-t", text="episode (the default), decision, rule, procedure, plan, …"),
         "tags": TAGS, "project": PROJECT, **SCOPE,
     }),
     "search": ("Search everything that you may read by meaning, words and relations; best hits first.", {
         "query": QUERY, "project": PROJECT, "types": TYPES, "tags": TAGS,
-        "since": option("--since", text="Only what changed since: an ISO date, or 7d."), "limit": LIMIT,
+        "since": option("--since", text="Only changes since: an ISO date, or 7d."), "limit": LIMIT,
     }),
     "recall": ("Find raw memories, to the letter, in one scope: that of the project, else your own.", {
         "query": QUERY, "project": PROJECT, **SCOPE, "limit": LIMIT,
@@ -77,12 +77,12 @@ VERBS: Mapping[str, tuple[str, Options]] = {
     }),
     "reflect": ("Find decisions, tasks, plans, claims and procedures in notes, which are kept as a raw memory.", {
         "content": argument("A file with notes; - reads standard input.", "FILE"),
-        "persist": option("--persist", text="Keep what is found as records.", kind=bool),
-        "persist_review": option("--review", text="Put what is found into the review queue instead.", kind=bool),
+        "persist": option("--persist", text="Keep the findings as records.", kind=bool),
+        "persist_review": option("--review", text="Put the findings into the review queue instead.", kind=bool),
         "source_title": option("--title", text="Name of the notes."),
         "project": PROJECT, **SCOPE,
     }),
-    "explore": ("Walk the graph from a record: its neighbours, what is around them, or dependencies.", {
+    "explore": ("Walk the graph from a record: its neighbours, walks of several steps, or dependencies.", {
         "entity_id": argument("Where to start.", "ID_OR_NAME"),
         "mode": option("--mode", text="related (the default), traverse or dependencies."),
         "depth": option("--depth", text="Steps of traverse and dependencies.", kind=int, min=1, max=3),
@@ -108,13 +108,13 @@ MOVES: Mapping[str, Mapping[str, tuple[str, str, str]]] = {
         "block": ("block_task", "reason", "Block a task; TEXT says why."),
         "unblock": ("unblock_task", "", "Go on with a blocked task."),
         "submit": ("submit_review", "pr_url", "Hand a task in for review; TEXT is the address of the change."),
-        "complete": ("complete_task", "learnings", "Complete a task; TEXT says what was learned, and is kept."),
+        "complete": ("complete_task", "learnings", "Complete a task; TEXT is kept as lessons learned."),
         "archive": ("archive_task", "reason", "Archive a task; TEXT says why."),
         "note": ("add_note", "content", "Add TEXT to a task as a note."),
     },
     "epic": {
         "start": ("start_epic", "", "Start an epic."),
-        "complete": ("complete_epic", "learnings", "Complete an epic; TEXT says what was learned, and is kept."),
+        "complete": ("complete_epic", "learnings", "Complete an epic; TEXT is kept as lessons learned."),
         "archive": ("archive_epic", "reason", "Archive an epic; TEXT says why."),
     },
     "project": {},
@@ -128,7 +128,7 @@ STATUS: Options = {
     "limit": LIMIT,
 }
 NEW: Options = {
-    "name": argument("One line that says what it is."),
+    "name": argument("Title in one line."),
     "content": option("--content", "-c", text="The details; - reads standard input."),
     "tags": TAGS,
 }

@@ -121,7 +121,7 @@ class _Agent:
         return times
 
     def finds_all(self) -> bool:
-        """Return whether a sample of what it kept is found."""
+        """Return whether searches find a sample of the stored records."""
         some = self.kept[:: max(1, len(self.kept) // 5)]
         return all(name in self.tool("search", {"query": name, "limit": 50}) for name in some)
 

@@ -113,7 +113,7 @@ def measure_release_notes(measurement: Measurement, folder: Path) -> Iterator[Fi
 
 MAILS, COMMITS = 10_000, 20_000
 REST_S = 10.0
-"""Seconds after which a new server has loaded what it loads in the background."""
+"""Seconds until the background loading of a new server is over."""
 _MAIL = """From ada@localhost.test Mon Jan  1 00:00:00 2026
 From: Ada <ada@localhost.test>
 To: Bob <bob@localhost.test>

@@ -71,7 +71,7 @@ async def _drain(host: JobHost, count: int) -> list[Figure]:
     async with anyio.create_task_group() as tasks:
         for runner in runners:
             tasks.start_soon(runner.run)
-        while host.ledger.jobs.next_due(["bench"]) is not None:  # noqa: ASYNC110 - nobody tells
+        while host.ledger.jobs.next_due(["bench"]) is not None:  # noqa: ASYNC110 - there is no event
             await anyio.sleep(0.1)
         seconds, polls = time.perf_counter() - start, sum(runner.polls for runner in runners)
         tasks.cancel_scope.cancel()

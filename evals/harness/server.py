@@ -81,7 +81,7 @@ def _stored(client: Client, collection: Collection, texts: Sequence[Text]) -> di
 
 
 def hints(text: Text) -> Mapping[str, object]:
-    """Return the metadata to store, without what is absent."""
+    """Return the metadata to store, without absent fields."""
     found = {
         "thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at, "speaker": text.speaker,
     }  # fmt: skip

@@ -30,7 +30,7 @@ class Note:
     notes: str
     expected: tuple[Span, ...]
     forbidden: tuple[Span, ...]
-    """Cues that are no finding: questions, quotations, refuted statements."""
+    """Cues that are not findings: questions, quotations, refuted statements."""
 
 
 @dataclass(frozen=True, slots=True)

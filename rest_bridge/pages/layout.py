@@ -60,7 +60,7 @@ def render(
     }
     if error is None:
         return HTMLResponse(html, headers=guarding)
-    # Browsers ask nobody for the scheme that a 401 names.
+    # Browsers do not ask for a password of the scheme that a 401 names.
     return HTMLResponse(html, status_of(error), headers_of(error) | guarding)
 
 
@@ -95,7 +95,7 @@ def decision(
         '<button class="act" name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></form>'
         f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
-        f'<a href="{escape(login_address(scope, again=True))}">Sign in as somebody else</a></p>'
+        f'<a href="{escape(login_address(scope, again=True))}">Sign in as another user</a></p>'
     )
 
 
@@ -129,7 +129,7 @@ _PATH = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*")
 
 
 def visitor_of(scope: Scope) -> Principal | None:
-    """Return the caller of the session cookie; other credentials are no visitor's."""
+    """Return the caller of the session cookie; other credentials are ignored."""
     principal: Principal | None = scope.get(PRINCIPAL)
     credential: Credential | None = scope.get(CREDENTIAL)
     if principal is None or principal.session_id is None or credential is None or credential.source != "cookie":

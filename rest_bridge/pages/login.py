@@ -101,7 +101,7 @@ class LoginPage(Page):
         if body and ways["providers"]:
             body += '<p class="or">or</p>'
         body += "".join(_provider_link(each, onward) for each in ways["providers"])
-        return body or "<p>Nobody can sign in here at present. Ask the operator of this server.</p>"
+        return body or "<p>This server has no way to sign in. Ask its operator.</p>"
 
     @property
     def offers_sign_up(self) -> bool:
@@ -158,7 +158,7 @@ def _welcome(visitor: Principal) -> Response:
         "You are signed in",
         f"<p>As <strong>{text(visitor.user.name)}</strong> ({text(visitor.user.email)}), in the organization "
         f"<strong>{text(visitor.organization.name)}</strong>. You can close this page.</p>"
-        f'<a class="button" href="?{AGAIN}=1">Sign in as somebody else</a>',
+        f'<a class="button" href="?{AGAIN}=1">Sign in as another user</a>',
     )
 
 
@@ -187,7 +187,7 @@ class DevicePage(Page):
             return see(login_address(scope))
         given = await read_form(scope, receive)
         if given.get("visitor") != visitor.user_id:
-            # Somebody else has signed in since: whoever decides must see as whom.
+            # Another user has signed in since: the page must show as whom the visitor decides.
             return see(f"{public_path(scope, PAGE)}?{urlencode({'user_code': given.get('user_code', '')})}")
         if given.get("decision") not in ("allow", "deny"):
             raise ValidationFailed("Neither Allow nor Deny was chosen.", details={"field": "form.decision"})

@@ -148,7 +148,7 @@ class LateEncoder(ShippedModel):
         return self._workers.available
 
     def encode_passages(self, texts: Sequence[str]) -> list[NDArray[np.int8] | None]:
-        """Encode in parallel until a search arrives; None for what failed or was not begun."""
+        """Encode in parallel until a search arrives; None for texts that failed or were not begun."""
         return self._workers.map_until_search(self.encode_passage, texts)
 
 

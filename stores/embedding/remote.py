@@ -258,7 +258,7 @@ def _address(spec: EmbeddingSpec) -> httpx2.URL:
     except httpx2.InvalidURL:
         url = httpx2.URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise InvalidSetting("ENGRAIN_EMBEDDING_BASE_URL is no address: give one like `http://127.0.0.1:8080/v1`.")
+        raise InvalidSetting("ENGRAIN_EMBEDDING_BASE_URL is not a URL: set one like `http://127.0.0.1:8080/v1`.")
     if url.userinfo or url.query or url.fragment:  # they would be logged with the address
         raise InvalidSetting(
             "ENGRAIN_EMBEDDING_BASE_URL holds more than scheme, host, port and path:"
@@ -271,7 +271,7 @@ def _key(spec: EmbeddingSpec) -> str:
     key = (spec.api_key or "").strip()
     # The HTTP library would quote the whole key in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY holds a character that no key has: copy it again.")
+        raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY contains a space or a non-ASCII character: copy it again.")
     return key
 
 

@@ -38,7 +38,7 @@ class Workers:
         return [found[number] for number in range(len(texts))]
 
     def map_until_search(self, read: Callable[[Text], Result], texts: Sequence[Text]) -> list[Result | None]:
-        """Read texts until a search arrives; None for what failed or was not begun."""
+        """Read texts until a search arrives; None for texts that failed or were not begun."""
 
         def attempt(text: Text) -> Result | None:
             with suppress(Exception):

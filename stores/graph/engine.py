@@ -1,7 +1,7 @@
 """The embedded graph engine: its module and options, the file of a graph, and connections to it."""
 
 import importlib
-import importlib.util  # kuzu's COPY from Arrow looks it up and fails if nobody imported it
+import importlib.util  # kuzu's COPY from Arrow fails if it is not imported
 import json
 import subprocess
 import sys
@@ -136,7 +136,7 @@ class Session:
 
 
 class Sessions:
-    """Readers take turns with whoever wants to be alone, as to replace the connections. One thread writes."""
+    """Connection pool with one writer; `alone` waits for all readers, for example to replace the connections."""
 
     def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
         self._path = path
@@ -181,7 +181,7 @@ class Sessions:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Wait until nobody reads; newcomers wait until this is over."""
+        """Wait for running readers, and block new ones until this ends."""
         with self._entrance:
             readers = [self._readers.get() for _ in range(_READERS)]
             try:
@@ -220,7 +220,7 @@ class Sessions:
             self._open(pool_mb)
 
     def close(self) -> None:
-        """Close the connections and the file, once nobody reads."""
+        """Close the connections and the file after the last reader."""
         self.is_closed = True
         self.writer.close()
         self._database.close()

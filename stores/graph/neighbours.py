@@ -25,7 +25,7 @@ class NeighbourQuery:
     incoming_names: frozenset[str] | None = None
     """Types of incoming edges where they differ from `names`."""
     as_of: datetime | None = None
-    """None: edges current now. Else `valid_at <= as_of < invalid_at`, by what is known today."""
+    """None: edges current now. Else `valid_at <= as_of < invalid_at`, by present knowledge."""
     until: datetime | None = None
     """With `as_of`: true at some moment between the two (`valid_at < until`)."""
     limit_per_id: int = 50

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
 
 READY_RECORDS = 48
-"""Records read ahead of the model, of either kind."""
+"""Records read ahead of the model, for each urgency."""
 AT_ONCE = 16
 
 
@@ -37,7 +37,7 @@ class Work:
     passages: Sequence[Passage] = ()
     vectors: "list[Vectors]" = field(default_factory=list)
     failures: int = 0
-    """In a row. After one, the record takes its turn alone."""
+    """Consecutive failures; after one, the record is embedded alone."""
     rests_until: float = 0.0
 
     def take_in(self, entity: Entity, divide: Callable[[str], Sequence[Passage]]) -> None:
@@ -64,15 +64,15 @@ class EmbeddingQueue:
         self._missing: OrderedDict[int, bool] = OrderedDict()
         """Changes that are not in the index, ascending; true for interactive ones."""
         self._changes: dict[str, list[int]] = {}
-        """The same by record."""
+        """Sequence numbers of the missing changes, by record."""
         self._queued: dict[bool, OrderedDict[str, None]] = {True: OrderedDict(), False: OrderedDict()}
-        """To be read, by urgency."""
+        """Ids of records to read, by urgency."""
         self._ready: dict[bool, deque[Work]] = {True: deque(), False: deque()}
         self._running: Sequence[Slice] = ()
         self._resting: dict[str, Work] = {}
         self._done: list[Work] = []
         self._taken: set[str] = set()
-        """Read, and not yet collected."""
+        """Ids of records read and not yet collected."""
         self.failing: dict[str, str] = {}
         """Reasons by record, of those refused last time."""
         self._lacking: set[str] = set()
@@ -104,7 +104,7 @@ class EmbeddingQueue:
 
     @property
     def is_refilled(self) -> bool:
-        """Nothing is missing but records that cannot be embedded."""
+        """True if only records that cannot be embedded are missing."""
         with self._lock:
             return self._lacking.issubset(self._left_out())
 
@@ -133,7 +133,7 @@ class EmbeddingQueue:
             self._put(work)
 
     def awaits(self, *, interactive: bool) -> bool:
-        """Return whether records are queued or at the model."""
+        """Return whether records are queued or being embedded."""
         with self._lock:
             running = any(work.interactive == interactive for work, _ in self._running)
             return running or bool(self._queued[interactive] or self._ready[interactive])
@@ -191,7 +191,7 @@ class EmbeddingQueue:
 
     @property
     def calls(self) -> bool:
-        """The lane has something to collect."""
+        """True if finished records wait for `collect`."""
         return bool(self._done)
 
     def collect(self) -> list[Work]:
@@ -205,7 +205,7 @@ class EmbeddingQueue:
             return done
 
     def after(self, works: Sequence[Work]) -> tuple[int, int]:
-        """Return the number up to which all changes, and the one up to which some are in, once works are in."""
+        """Return the sequence numbers up to which all, and some, changes will be indexed once `works` are committed."""
         with self._lock:
             done = {n for work in works for n in self._changes.get(work.record_id, ()) if n <= work.covers}
             prefix = next((number for number in self._missing if number not in done), self.scanned + 1) - 1
@@ -225,7 +225,7 @@ class EmbeddingQueue:
                     self.failing.pop(work.record_id, None)
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Return whether the transaction that ends there is in the index."""
+        """Return whether the transaction that ends at this sequence number is in the index."""
         with self._lock:
             if sequence > self.scanned or sequence in self._missing:
                 return False

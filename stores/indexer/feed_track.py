@@ -161,7 +161,7 @@ class GraphTrack(FeedTrack[GraphIndex]):
         except (Interrupted, OSError):
             raise
         except Exception as error:  # noqa: BLE001  # engines raise anything about a record
-            # Not as `organization_id`: its owners read those lines, and the reason may quote what is not theirs.
+            # Not as `organization_id`: its owners read those lines, and the reason may quote data of others.
             log.warning("graph_not_loaded", organization=self._around.organization_id, reason=describe(error))
             index.load((), (), snapshot.position)
             self._admit_pages(snapshot.entities(), snapshot.position)

@@ -68,12 +68,12 @@ class Indexer:
         self._supervisor.start()
 
     def stop(self) -> None:
-        """Begin nothing more; `close` waits for what is running."""
+        """Begin nothing more; `close` waits for running work."""
         self._supervisor.stop()
         self._registry.stop()
 
     def close(self, timeout_s: float = 10) -> None:
-        """Finish what is running and close every index; replay brings the rest."""
+        """Finish running work and close every index; the next start replays the rest."""
         until = time.monotonic() + timeout_s
         self._supervisor.stop()
         found = self._registry.stop()
@@ -205,7 +205,7 @@ class Indexer:
             ]
 
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
-        """Rebuild indexes; block until the new ones serve, raise what a rebuild raised."""
+        """Rebuild indexes; block until the new ones serve; raise the error of a rebuild."""
         with self._held(organization_id) as organization:
             if "vectors" in names:
                 organization.drop_vectors()

@@ -208,7 +208,7 @@ class Lane(StepThread, Generic[T]):
         except FeedGap as gap:
             self._log.info("feed_gap", reason=str(gap))
             if self._adapter.in_place:
-                self._release()  # It finds out what is missing when it is opened.
+                self._release()  # It finds missing changes when it is opened.
             else:
                 self._follows, self._rebuild.due = False, str(gap)
             return 0.0
@@ -337,7 +337,7 @@ class Lane(StepThread, Generic[T]):
         self._leaving = track.handle
         try:
             track.retire()
-        except Exception:  # noqa: BLE001  # closing what is broken may break, too
+        except Exception:  # noqa: BLE001  # closing a broken index may fail, too
             self._log.exception("index_not_closed")
         track.handle.wait_closed(WAIT_FOR_READERS_S)
         return True

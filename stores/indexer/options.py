@@ -27,7 +27,7 @@ class IndexerOptions:
     gather_deferred_s: float = 0.5
     """Delay for bulk writes."""
     gather_scans_s: float = 0.05
-    """Pause of the vectors between two looks at the feed where nobody waits."""
+    """Pause between two polls of the feed for vectors when no request waits."""
     batch_changes: int = 2_000
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
@@ -76,5 +76,5 @@ class Examined:
 
     index: IndexName | Literal["ledger"]
     pending: int
-    """Changes on their way; they are no difference."""
+    """Pending changes; they do not count as differences."""
     differences: list[str]

@@ -231,5 +231,5 @@ class Supervisor(StepThread):
             if closed and self._files(organization_id).remove():
                 with self._lock:
                     self._left_over.discard(organization_id)
-        except Exception:  # whoever deleted it has to go on, and so have the others
+        except Exception:  # the deletion and the other organizations must go on
             log.exception("indexes_not_removed", organization_id=organization_id)

@@ -1,4 +1,4 @@
-"""Token vectors of one organization, made from what its vector index holds.
+"""Token vectors of one organization, made from the passages of its vector index.
 
 The embedding worker calls `turn` when no text waits. A long record takes several turns; a changed one begins again.
 """
@@ -103,7 +103,7 @@ class TokenQueue:
                 self._waiting.pop(record_id, None)
             self._waiting.update(dict.fromkeys(new))
             with suppress(TokensUnusable):
-                # Under the lock, so that a turn that is ending cannot bring back what is gone.
+                # Under the lock, so that an ending turn cannot bring back deleted records.
                 self._store.drop(list(gone))
         self._wake()
 

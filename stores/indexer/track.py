@@ -145,7 +145,7 @@ class Track(ABC, Generic[T]):
         """Load everything from the ledger, or begin to."""
 
     def finish(self) -> Watermark | None:
-        """Commit what is ready, before a clean stop; return the progress on disk."""
+        """Commit finished work before a clean stop; return the progress on disk."""
         return self.recorded()
 
     def retire(self, then: Callable[[], None] = lambda: None) -> None:
@@ -301,7 +301,7 @@ class Rebuild(Generic[T]):
         self._build.add_done_callback(lambda _: self._around.wake())
 
     def take_built(self) -> None:
-        """Take over what was built, or raise what building it raised."""
+        """Take over the built index, or raise the error of its build."""
         if self._build is not None:
             build, self._build = self._build, None
             self.successor = build.result()
@@ -316,7 +316,7 @@ class Rebuild(Generic[T]):
     def end(self) -> None:
         self.answer(Interrupted("The organization was closed."))
         if self._build is not None:
-            # It looks at `closing` between pages. Nobody may open the folder before it has let go.
+            # It checks `closing` between pages. The folder stays locked until it ends.
             wait([self._build])
             if not self._build.cancelled() and self._build.exception() is None:
                 self.take_built()

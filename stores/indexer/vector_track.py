@@ -206,7 +206,7 @@ class VectorTrack(Track[VectorIndex]):
             read = self._around.feed.entities([work.record_id for work in works])
             for work in works:
                 if entity := read.get(work.record_id):
-                    # Also what was embedded before changes below it, in the last run.
+                    # Also records that the last run embedded before changes below them.
                     work.is_held = self._filling != ALL and self.handle.index.holds(entity)
                     if not work.is_held:
                         work.take_in(entity, self._divide)

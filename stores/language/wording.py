@@ -39,7 +39,7 @@ def comparable(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Fold case, digits, and what many writers leave out in other scripts than Latin. Idempotent.
+    """Fold case, digits, and optional marks of other scripts than Latin. Idempotent.
 
     Marks of Greek, Cyrillic, Hebrew and Arabic, viramas and nuktas go: `Ёлка` is `елка`, `أحمد` is `احمد`.
     """

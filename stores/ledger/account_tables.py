@@ -209,7 +209,7 @@ def check_slug(slug: str) -> None:
 
 
 def with_people(grants: Rows, role: Column[Any]) -> Select[Any]:
-    """Select users with what a table grants them: `USERS.columns`, role, time; the oldest grant first."""
+    """Select users with their grants in a table: `USERS.columns`, role, time; the oldest grant first."""
     found = select(*USERS.columns, role, grants.c.created_at).join(grants.table, grants.c.user_id == users.c.id)
     return found.order_by(grants.c.created_at, grants.c.user_id)
 

@@ -1,4 +1,4 @@
-"""User accounts: profiles, passwords, deletion, and proofs of an address, which take over what was never verified."""
+"""User accounts: profiles, passwords, deletion, and proofs of an address, which take over unverified accounts."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -213,9 +213,9 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
 def reclaim(
     connection: Connection, now: datetime, account: tuple[User, list[str]], audit: AuditDraft | None = None
 ) -> None:
-    """Give a locked, unverified account to whoever has just verified its address.
+    """Give a locked, unverified account to the verified owner of its address.
 
-    Whoever signed up may be somebody else: password and links are cleared, API keys revoked, sign-ins ended; the
+    A stranger may have signed up with it: password and links are cleared, API keys revoked and sessions ended; the
     personal organization loses all other members and pending invitations. Records stay.
     """
     user, homes = account

@@ -113,7 +113,7 @@ class Audit(Store):
         self._writer.submit(self._settle_later)
 
     def settle(self) -> None:
-        """Write what waits, in one transaction."""
+        """Write the waiting entries in one transaction."""
         with self._writing:
             found = list(self._waiting)
             if found:

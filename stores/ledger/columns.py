@@ -271,7 +271,7 @@ class RecordTable(Rows, Generic[T]):
         return [self.read(row) for row in connection.execute(self.select(*conditions, **equal))]
 
     def values(self, record: T, **more: Any) -> dict[str, Any]:
-        """Return the columns of a record, or raise ValidationFailed for what cannot be stored."""
+        """Return the columns of a record, or raise ValidationFailed for unstorable values."""
         values = to_values(record) | more
         check_cells(self.table, values)
         return values

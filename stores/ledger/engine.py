@@ -266,7 +266,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise ValidationFailed("A value is outside of what the ledger can store.") from error
+        raise ValidationFailed("A value is outside of the range that the ledger can store.") from error
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) in _RETRYABLE:
             raise Conflict("Another write got in between; nothing was changed.") from error

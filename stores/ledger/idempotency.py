@@ -128,7 +128,7 @@ class Idempotency(Store):
         if row.state == "unkept":
             raise Conflict(
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
-                remediation="If the secret is lost, take back what was made, and send the request with a new key.",
+                remediation="If the secret is lost, revoke the new credential, and send the request with a new key.",
             )
         raise _no_answer(row.state, records)
 
@@ -139,7 +139,7 @@ def apply_claim(writing: Writing, claim: Claim) -> None:
     if not is_here or not _KEYS.change(writing.connection, {"state": "applied"}, **asdict(claim), state="claimed"):
         raise Conflict("The request took too long and lost its Idempotency-Key; nothing was changed.")
     # No relations: some may belong to hidden records, and none is read by id.
-    # And none that was made unavailable or withheld: nobody could read the answer.
+    # And none that was made unavailable or withheld: the answer could not be read.
     unread = (UNAVAILABLE, WITHHELD)
     shown = (each for each in writing.entries if each.kind != "relation" and not each.visibility.startswith(unread))
     written = (each.record_id for each in shown)

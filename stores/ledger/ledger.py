@@ -145,7 +145,7 @@ class Ledger:
     def version(self) -> int | None:
         """Return a number that changes with each commit, in any process; None on PostgreSQL.
 
-        What is read after this call holds while the number is the same.
+        Reads after this call stay valid while the number is the same.
         """
         return self._database.version()
 

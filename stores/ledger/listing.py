@@ -255,7 +255,7 @@ class Listing(EntityReads):
         return found
 
     def tagged(self, organization_id: str, tags: Iterable[str]) -> set[str]:
-        """Return the records with one of these tags, whoever may read them."""
+        """Return the records with one of these tags, whatever their visibility."""
         return {row.entity_id for row in self._all(_labelled(organization_id, "tag", tags), {})}
 
     def _read_rows(self, organization_id: str, ids: list[str]) -> list[RecordStatus]:

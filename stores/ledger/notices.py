@@ -70,7 +70,7 @@ class Notices:
 
     def _hear_all(self) -> None:
         with self._database.reader.connect() as connection:
-            connection.detach()  # It is no connection of the pool any more.
+            connection.detach()  # It no longer belongs to the pool.
             connection.exec_driver_sql("LISTEN engrain")
             driver: Any = connection.connection.dbapi_connection
             while not self._stopping.is_set():

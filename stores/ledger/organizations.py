@@ -211,7 +211,7 @@ def lock_organization(connection: Connection, organization_id: str) -> Organizat
 def require_member(connection: Connection, organization_id: str, user_id: str) -> None:
     if role_in(connection, organization_id, user_id) is None:
         raise InvalidRequest(
-            "The user is no member of the organization.", remediation="Add the user to the organization first."
+            "The user is not a member of the organization.", remediation="Add the user to the organization first."
         )
 
 

@@ -74,7 +74,7 @@ class RowCache:
             with self._lock:
                 if len(cached.rows) + len(read) > MOST_RECORDS:
                     cached.rows.clear()
-                # What was read may be newer than the position: it goes with the older rows when the feed has grown.
+                # Rows may be newer than the position: they go with the older ones when the feed has grown.
                 cached.rows.update(read)
             found |= read
         return found

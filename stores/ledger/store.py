@@ -144,7 +144,7 @@ class Entry(NamedTuple):
     revision: int
     entity_type: str
     visibility: str
-    fields: JsonObject = {}  # noqa: RUF012 - nobody writes into one that was recorded
+    fields: JsonObject = {}  # noqa: RUF012 - never changed in place
 
 
 _lock_organization = (

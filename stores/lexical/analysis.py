@@ -13,7 +13,7 @@ from stores.language.wording import STOP_WORDS, folded
 
 LONGEST_TERM_BYTES = 255
 LONGEST_NAME = 1_000
-"""Characters; a longer question is nobody's name."""
+"""Characters; a longer question is not compared with names."""
 
 # A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
 _SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")
@@ -145,7 +145,7 @@ def may_begin_opaque(token: str) -> bool:
 
 
 def is_opaque(token: str) -> bool:
-    """Return whether a token is a hash, a UUID, a generated id or a key: nobody remembers it whole."""
+    """Return whether a token is a hash, a UUID, a generated id or a key, which its beginning finds too."""
     return _OPAQUE.fullmatch(token) is not None
 
 

@@ -96,7 +96,7 @@ class LexicalPlan:
 
 
 def plan(stats: VisibleStats, text: str, *, heed_names: bool = True) -> LexicalPlan:
-    """Analyse a question with the statistics of what the caller sees.
+    """Analyse a question with the statistics of the visible records.
 
     A missing word stays, with the highest idf: a record without it covers less. A missing exact token is dropped: its
     parts speak for it. The beginning of a hash stands for the hash.

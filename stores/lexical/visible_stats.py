@@ -23,7 +23,7 @@ B: Final = 0.75
 LONGEST_USUAL: Final = 150
 """Cap of the average length in terms: a long page holds any word somewhere."""
 _AVERAGE = "avgdl"
-# Tantivy stores a length in a byte: exactly up to 40, beyond that with four binary digits of what is above 24.
+# Tantivy stores a length in a byte: exactly up to 40, then four binary digits of the part above 24.
 _KEPT_WHOLE = 24
 _DIGITS = 4
 _Lengths = TypeVar("_Lengths", float, Numbers)
@@ -174,7 +174,7 @@ class VisibleStats:
 
     def continuations(self, field: str, beginning: str) -> list[tuple[str, int]]:
         """Return the visible terms with this beginning and their counts, the most frequent first; few."""
-        # Most lookups find nothing; counting what is visible takes longer.
+        # Most lookups find nothing; counting the visible records takes longer.
         if not self._searcher.terms_with_prefix(field, beginning, limit=1):
             return []
         found = self._searcher.terms_with_prefix(field, beginning, self._visible, MOST_CONTINUATIONS)

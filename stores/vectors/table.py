@@ -162,7 +162,7 @@ class PassageTable:
     def _merge(self) -> None:
         self._table.optimize()
         with self._reading:
-            # Also half-written files of a killed process; nobody else writes here.
+            # Also half-written files of a killed process; this is the only writer.
             self._table.optimize(cleanup_older_than=_AT_ONCE, delete_unverified=True)
 
     def _indexed(self) -> bool:

@@ -163,7 +163,7 @@ OUT = {"size": 1, "sha256": "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db022
 BAD: dict[str, Callable[[bytes, Files], bytes]] = {
     "it holds '../out'": lambda _, files: packed(altered(files, **{"../out": OUT}) | {"../out": b"x"}),
     "it holds 'mail/more.eml'": lambda _, files: packed(files | {"mail/more.eml": b"x"}),
-    "jwt_secret is not what": lambda _, files: packed(files | {"jwt_secret": b"b" * 40}),
+    "jwt_secret differs": lambda _, files: packed(files | {"jwt_secret": b"b" * 40}),
     "jwt_secret is missing, or": lambda _, files: packed(files, link="jwt_secret"),
     "instance is missing, or": lambda _, files: packed(files | {"instance": b"a" * 41}),
     "ledger.sqlite is missing": lambda _, files: packed(without(files, "ledger.sqlite")),

@@ -215,7 +215,7 @@ def test_a_run_is_not_sent_as_somebody_who_logs_in_meanwhile(place: Place, tmp_p
     log_in(place.ada)
     other = with_project(place.http, f"{tmp_path.name}-other")
     code, said = place.interrupted("read x", lambda _: log_in(other))
-    assert (code, "Kept as" in said, "logged in as somebody else" in said) == (0, False, True)
+    assert (code, "Kept as" in said, "logged in as another user" in said) == (0, False, True)
     log_in(place.ada)
     assert place.run("true", source_id="r2")[1].count("Kept as") == 2
 

@@ -71,7 +71,7 @@ def test_check_prints_ten_differences_of_an_organization_and_counts_the_others(d
     assert "org-slug: 30 difference(s)" in result.stdout, "of two indexes"
     assert "  lexical: entity note_x0 is at revision 1 instead of 7" in result.stdout
     assert "  and 20 more" in result.stdout
-    assert "1 organization(s), 30 difference(s), 0 not level" in result.stdout
+    assert "1 organization(s), 30 difference(s), 0 behind the ledger" in result.stdout
 
 
 def test_check_names_a_record_that_cannot_be_indexed_and_a_reindex_takes_it_once_it_can(data: Path) -> None:
@@ -98,14 +98,14 @@ def test_check_says_what_is_still_to_be_taken_in(data: Path, monkeypatch: pytest
     monkeypatch.setattr(Indexer, "examine", lambda *_: behind)
     result = run("check", "--data-dir", str(data), "--wait", "0")
     assert result.exit_code == 3
-    assert "org-slug: not level: vectors has 885 change(s) to take in" in result.stdout
+    assert "org-slug: behind the ledger: vectors has 885 change(s) to take in" in result.stdout
     assert "every index equals" not in result.stdout
 
 
 @pytest.mark.parametrize("command", ["check", "reindex"])
 def test_a_folder_that_no_server_has_used_is_refused_and_not_made(command: str, tmp_path: Path) -> None:
     result = run(command, "--data-dir", str(tmp_path / "typo"))
-    assert (result.exit_code, "is no data folder" in result.stderr) == (1, True)
+    assert (result.exit_code, "is not a data folder" in result.stderr) == (1, True)
     assert not (tmp_path / "typo").exists()
 
 
@@ -185,7 +185,7 @@ def test_check_names_a_record_that_cannot_be_read_even_where_every_index_has_it(
     result = run("check", "--data-dir", str(data))
     assert result.exit_code == 1
     assert "  ledger: entity note_1 cannot be read: its row in the ledger is damaged: " in result.stdout
-    assert "1 organization(s), 1 difference(s), 0 not level" in result.stdout
+    assert "1 organization(s), 1 difference(s), 0 behind the ledger" in result.stdout
     assert run("reindex", "--data-dir", str(data)).exit_code == 0
     result = run("check", "--data-dir", str(data))
     assert "org-slug: 3 difference(s)" in result.stdout, "of the ledger and two indexes"

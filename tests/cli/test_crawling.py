@@ -99,7 +99,7 @@ def test_a_site_is_crawled_with_its_progress(shell: Shell, pages: TestSite) -> N
 @pytest.mark.parametrize(
     ("words", "code", "answer"),
     [
-        (("nowhere",), 2, "is no folder"),
+        (("nowhere",), 2, "is neither a folder"),
         ((".",), 1, "no file that can be read"),
         ((".", "--pages", "3"), 2, "--pages"),
         (("https://x.invalid/", "--project", "Nowhere"), 1, "no project"),

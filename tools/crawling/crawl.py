@@ -1,4 +1,4 @@
-"""The jobs that crawl a source: each writes with the present rights of whoever asked for it."""
+"""The jobs that crawl a source: each writes with the present rights of the user who queued it."""
 
 import hashlib
 import html
@@ -99,9 +99,9 @@ def _writing(host: JobHost, running: RunningJob) -> Iterator[tuple[Transaction, 
         caller = present_rights(host.ledger, host.clock, job, job.payload.get("grant_id"))
         source = tx.records.entity(str(job.payload["source_id"]))
         if source is None or caller is None or not may_read(caller, source.visibility):
-            raise NotFound("The source is not there any more, or whoever asked for the crawl may not see it now.")
+            raise NotFound("The source was deleted, or the user who asked for the crawl may no longer read it.")
         if caller.role not in WRITERS:
-            raise Forbidden("Whoever asked for the crawl may not write any more.")
+            raise Forbidden("The user who asked for the crawl may no longer write.")
         require_writable(caller, source)
         if source.project_id is not None:
             require_live(source.project_id, tx.records.entity(source.project_id))

@@ -43,7 +43,7 @@ Network = IPv4Network | IPv6Network
 
 
 def page_address(base: str, link: str) -> str | None:
-    """Return the absolute address of a link, without fragment and in ASCII; None if it is no page."""
+    """Return the absolute address of a link, without fragment and in ASCII; None for other addresses."""
     try:
         parts = urlsplit(urldefrag(urljoin(base, link.strip()))[0])
         host, port = parts.hostname, parts.port
@@ -159,7 +159,7 @@ class Site:
         try:
             data = (await self._get(urljoin(self.start, "/robots.txt"), {})).data
         except Failing as error:
-            raise Unavailable(f"{self.start} does not say what may be read: its robots.txt {error}.") from None
+            raise Unavailable(f"{self.start} has no usable rules for crawlers: its robots.txt {error}.") from None
         except Unreadable:  # RFC 9309: without one, everything may be read.
             data = b""
         self._robots = RobotFileParser()

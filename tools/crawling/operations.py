@@ -83,7 +83,8 @@ async def crawl_source(app: App, call: Call, request: CrawlRequest) -> CrawlStar
     url = page_address("", request.url)
     if url is None:
         raise InvalidRequest(
-            f"{request.url[:200]!r} is no address of a page.", remediation="Write it as https://docs.example.org/guide."
+            f"{request.url[:200]!r} is not the address of a page.",
+            remediation="Write it as https://docs.example.org/guide.",
         )
     with suppress(Unavailable):  # A name: the crawl resolves it.
         await resolved(url, [ip_network(each) for each in app.settings.crawl_networks], is_number=True)

@@ -142,7 +142,7 @@ async def read_apart(name: str, content_type: str, data: bytes) -> PageText:
 
 
 def main() -> None:
-    """Read a page from standard input; write its title and text, or what is wrong, as JSON."""
+    """Read a page from standard input; write its title and text, or the error, as JSON."""
     with suppress(ImportError, ValueError, OSError):
         import resource  # noqa: PLC0415 - not on every system
 

@@ -1,4 +1,4 @@
-"""Changing and deleting entities, with the cascade to what belongs to them."""
+"""Update and delete entities, with the cascade to dependent records."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -196,7 +196,7 @@ def _require_unforged(before: Entity, given: JsonObject) -> None:
     if forged := sorted(key for key in fixed & given.keys() if given[key] != before.metadata.get(key)):
         raise ValidationFailed(
             f"{before.id} was made of an operational experience, which alone says its {', '.join(forged)}.",
-            remediation="Keep what was verified as a record of its own, or send the experience again.",
+            remediation="Keep the verified statement as a record of its own, or send the experience again.",
             details={"field": f"body.metadata.{forged[0]}"},
         )
 
@@ -206,7 +206,7 @@ def _require_labels(caller: Principal, memory: Entity, given: Sequence[str]) -> 
     if refused := sorted(set(given) - {"name", "tags"}):
         raise InvalidRequest(
             f"{memory.id} is a raw memory, which is kept word for word: {', '.join(refused)} cannot change.",
-            remediation="Change its name or tags, or delete it and keep what is right.",
+            remediation="Change its name or tags, or delete it and store the right text as a new record.",
             details={"field": f"body.{refused[0]}"},
         )
 

@@ -117,7 +117,7 @@ def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> Bu
 class AddRequest(Request):
     """A piece of knowledge to add."""
 
-    title: Name = Field(description="Title: one line that says what it is.")
+    title: Name = Field(description="Title in one line.")
     content: Content = Field(description="The knowledge itself.")
     entity_type: EntityType = Field("episode", description="episode, pattern, rule, decision, procedure, task, …")
     category: Label | None = Field(None, description="Category to filter by.")

@@ -148,7 +148,7 @@ class IngestRequest(Request):
 
     source_id: EntityId | None = Field(None, description="An existing source to add to or update.")
     source_name: Name | None = Field(None, description="Name of a new source; required without source_id.")
-    source_url: Url | None = Field(None, description="Where the source comes from.")
+    source_url: Url | None = Field(None, description="Origin of the source.")
     project: EntityId | None = Field(None, description="Id of the project that the source belongs to.")
     documents: Annotated[list[DocumentText], Field(min_length=1, max_length=DOCUMENTS_LIMIT)] = Field(
         description=f"1 to {DOCUMENTS_LIMIT} documents. One with a known url replaces it; an unchanged one is skipped."
@@ -248,7 +248,7 @@ class SliceRequest(Request):
     entity_id: EntityId = Field(description="Id of a document chunk or any entity, as search returned it.")
     window: int = Field(3, ge=0, le=50, description="Chunks before and after it.")
     content_max_chars: int = Field(18_000, ge=1, le=200_000, description="Most characters returned.")
-    start: int = Field(0, ge=0, description="First character of a record that is no chunk, to read it in parts.")
+    start: int = Field(0, ge=0, description="First character to read of a record other than a chunk.")
     project: EntityId | None = Field(None, description="Refuse a record outside this project.")
 
 

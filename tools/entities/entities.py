@@ -36,14 +36,14 @@ from tools.records.receipts import authors
 class ListEntitiesRequest(Request):
     """Filters, order and page of a list."""
 
-    entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty is no filter.")
-    language: Wanted | None = Field(None, description="Only this programming language; empty is no filter.")
-    category: Wanted | None = Field(None, description="Only this category; empty is no filter.")
+    entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty for all.")
+    language: Wanted | None = Field(None, description="Only this programming language; empty for all.")
+    category: Wanted | None = Field(None, description="Only this category; empty for all.")
     search: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="Text in name or description; empty is no filter."
+        None, description="Text in name or description; empty for all."
     )
     project_ids: CommaSeparated | None = Field(
-        None, description="Only these projects (ids), comma-separated; empty is no filter."
+        None, description="Only these projects (ids), comma-separated; empty for all."
     )
     page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
     page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
@@ -104,17 +104,17 @@ def entity_views(
 class ReadEntity(EntityView):
     """An entity that was read."""
 
-    author: str | None = Field(description="Who wrote it, or said it.")
+    author: str | None = Field(description="Author or speaker.")
 
 
 class GetEntityRequest(Filters):
     """An entity to read."""
 
     entity_id: EntityId = Field(description="The entity's id.")
-    include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
+    include_summary: bool = Field(True, description="Add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
     as_of: Date | None = Field(
-        None, description="As it was at this moment: ISO date or time, or relative like 7d. Without it: as it is."
+        None, description="Read it as of this moment: ISO date or time, or relative like 7d. Default: now."
     )
     start: int = Field(0, ge=0, description="First character of content, to read a long one in parts.")
     content_max_chars: int | None = Field(None, ge=1, description="Most characters of content; without it, all.")
@@ -243,7 +243,7 @@ class ResolveRequest(Request):
     """A short id."""
 
     prefix: Annotated[str, StringConstraints(min_length=4, max_length=200)] = Field(
-        description="How the id begins, at least 4 characters; of `pattern_0a1b2c3d4e5f` also the digits alone: `0a1b`."
+        description="First characters of the id, at least 4; of `pattern_0a1b2c3d4e5f` also the digits alone: `0a1b`."
     )
 
 

@@ -40,7 +40,7 @@ class EmbeddingBackfill(Result):
 class NoteDistillation(Result):
     """Job that distils notes."""
 
-    status: Literal["queued", "degraded", "skipped"] = Field(description="`skipped`: nobody asked for notes.")
+    status: Literal["queued", "degraded", "skipped"] = Field(description="`skipped`: no notes were requested.")
     job_ids: list[str]
     queued_sources: int
     error: str | None = None
@@ -151,12 +151,12 @@ class EvidenceView(Result):
     manifest_id: str
     content_hash: str
     state: ExperienceState = Field(description="`complete` once every index shows its records.")
-    revision: int = Field(description="Which revision of the source this is, from 1.")
+    revision: int = Field(description="Revision of the source, from 1.")
     experience: StoredJson | None = Field(
-        description="Without evidence_id: what was sent, with the size and SHA-256 of evidence instead of its text."
+        description="Without evidence_id: the sent run, with the size and SHA-256 of evidence instead of its text."
     )
     content: str | None = Field(description="The part that was asked for, verbatim.")
-    has_more: bool = Field(description="Whether the part is longer.")
+    has_more: bool = Field(description="True if the part is longer.")
 
 
 @entry(

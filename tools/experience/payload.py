@@ -40,10 +40,10 @@ class Observation(Reported):
 
     id: Identifier = Field(description="Its id within the experience.")
     ordinal: int = Field(ge=0, le=2**53 - 1, description="Its place in the run.")
-    uri: Uri | None = Field(None, description="Where it was: a page, a file, a host.")
-    action: Narrative | None = Field(None, description="What was done.")
+    uri: Uri | None = Field(None, description="Place: a page, a file, a host.")
+    action: Narrative | None = Field(None, description="Command or other action.")
     reasoning: Narrative | None = Field(None, description="Why it was done.")
-    evidence: Annotated[list[EvidencePart], Field(min_length=1, max_length=256)] = Field(description="What was seen.")
+    evidence: Annotated[list[EvidencePart], Field(min_length=1, max_length=256)] = Field(description="Observations.")
     image_refs: Annotated[list[Uri], Field(max_length=256)] = Field([], description="Addresses of images.")
     metadata: JsonObject = Field({}, description="Further structured data.")
 
@@ -51,10 +51,10 @@ class Observation(Reported):
 class Experience(Reported):
     """A run towards a goal, as its source reports it."""
 
-    source_id: Identifier = Field(description="The run's own id; sending it again revises what was kept.")
-    goal: Annotated[str, StringConstraints(min_length=1, max_length=18_000)] = Field(description="What it was for.")
-    outcome: Narrative | None = Field(None, description="How it ended, as reported; kept as unverified.")
-    start_uri: Uri | None = Field(None, description="Where it began.")
+    source_id: Identifier = Field(description="The run's own id; sending it again revises the run.")
+    goal: Annotated[str, StringConstraints(min_length=1, max_length=18_000)] = Field(description="Goal of the run.")
+    outcome: Narrative | None = Field(None, description="Reported outcome; kept as unverified.")
+    start_uri: Uri | None = Field(None, description="Place where it began.")
     observations: Annotated[list[Observation], Field(min_length=1, max_length=1024)] = Field(
         description="The steps of the run."
     )
@@ -105,7 +105,7 @@ class Experience(Reported):
 class RecordExperienceRequest(Reported):
     """A run to keep."""
 
-    experience: Experience = Field(description="The run: its goal, its steps, and what was seen at each.")
+    experience: Experience = Field(description="The run: its goal, its steps, and the observations of each.")
     defer_embeddings: bool = Field(
         True, description="Answer when it is durable and found by its words; vectors follow. Else wait for all indexes."
     )

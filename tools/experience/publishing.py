@@ -1,7 +1,7 @@
 """Publication of an experience: its raw memory, payload, records, relations and jobs, kept in step with its revision.
 
 A publication is one transaction. Each job writes only for the revision that it was queued for, with the present rights
-of whoever asked for it: it completes the manifest once it is embedded, or distils notes.
+of the caller: it completes the manifest once it is embedded, or distils notes.
 """
 
 import hashlib
@@ -89,7 +89,7 @@ def publish(ledger: Ledger, home: str | None, call: Call, request: RecordExperie
 
     Raises:
         Conflict: The source is bound to another project, or another request published it at this moment.
-        Forbidden: Somebody else made it, and the caller is no maintainer.
+        Forbidden: Another user made it, and the caller is not a maintainer.
     """
     caller, experience, project_id = call.caller, request.experience, str(request.experience.project_id)
     manifest = manifest_id(experience.source_id)
@@ -146,7 +146,7 @@ def _bound_memory(tx: Transaction, caller: Principal, manifest: str, project_id:
         )
     if anchor.principal_id != caller.user_id and not caller.may_write_in(project_id, "project_maintainer"):
         raise Forbidden(
-            "somebody else made this experience; to revise it needs the role project_maintainer.",
+            "another user made this experience; to revise it needs the role project_maintainer.",
             word="project_access_denied",
             remediation="Send it under a source_id of your own, or ask a maintainer of the project.",
             details={"expected": "project_maintainer"},
@@ -186,7 +186,7 @@ def _keep(
 ) -> Kept:
     """Bring records and relations from the `known` revision to the `wanted` one, whatever others did to them.
 
-    Omitted records stay, readable by nobody; omitted relations end. What is known and unchanged is not written.
+    Omitted records stay, but cannot be read; omitted relations end. Unchanged records are not written.
     """
     (records, edges), (known_records, known_relations) = wanted, known
     digests = {each.id: each.digest for each in records}

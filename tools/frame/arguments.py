@@ -1,4 +1,4 @@
-"""Arguments of tools: their schemas, and repairs, synonyms and examples of what language models send."""
+"""Arguments of tools: their schemas, and repairs, synonyms and examples for the input of language models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -231,7 +231,7 @@ def input_schema(model: type[BaseModel], tool: Tool) -> Schema:
 
 
 def rebuilt(schema: Any, change: Callable[[Schema], Schema]) -> Any:
-    """Copy a JSON schema; `change` gets a copy of each schema in it, the inner ones first, and returns what stays."""
+    """Copy a JSON schema; `change` gets a copy of each schema in it, the inner ones first, and returns the result."""
     if isinstance(schema, list):
         return [rebuilt(item, change) for item in schema]
     if not isinstance(schema, dict):

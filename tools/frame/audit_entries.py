@@ -33,8 +33,8 @@ def memory_entry(
 ) -> AuditDraft:
     """Draft the entry of an action on a raw memory, or on a scope. `home` is the caller's personal organization.
 
-    Actions on private memories go to the log of the caller's personal organization, so that nobody else learns of
-    them. In `WITHHELD` scopes the entry leaves `ids` out.
+    Actions on private memories go to the log of the caller's personal organization, so that they stay private.
+    In `WITHHELD` scopes the entry leaves `ids` out.
     """
     organization = call.caller.organization_id
     resource = memory.id if isinstance(memory, Entity) else None

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def texts_in(value: JsonValue) -> list[str]:
-    """Return the non-empty strings of a list; none if it is no list."""
+    """Return the non-empty strings of a list; none for other values."""
     return [each for each in value if isinstance(each, str) and each] if isinstance(value, list) else []
 
 

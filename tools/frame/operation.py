@@ -180,7 +180,7 @@ class Tool:
     omit_result: frozenset[str] = frozenset()
     """Result fields that the answer leaves out, at any depth."""
     answer: Callable[[Any], BaseModel | Mapping[str, Any]] | None = None
-    """Choose what agents read of the result; without it, everything that says something."""
+    """Select the result fields for agents; by default, all that are not empty."""
 
 
 class Download(Result):

@@ -1,4 +1,4 @@
-"""Validate requests, with one sentence for what is wrong."""
+"""Validate requests, with one sentence for all errors."""
 
 import difflib
 import math
@@ -60,7 +60,7 @@ def _not_for_agents(tool: Tool, data: dict[str, Any]) -> list[ErrorDetails]:
 
 
 def parse_json(model: type[R], data: dict[str, Any]) -> R:
-    """Validate a JSON body, and empty it: "5" is no integer, 5.0 is. Ignores unknown fields that are not forbidden."""
+    """Validate a JSON body, and empty it: "5" is not an integer, 5.0 is. Ignores unknown fields unless forbidden."""
     encoded = to_json({name: value for name, value in data.items() if value != "" or name not in model.filters()})
     data.clear()  # A large body is not held twice.
     try:
@@ -104,7 +104,7 @@ def _refuse_text(text: str, path: str) -> None:
         )
     if not text.isascii() and (found := _SURROGATE.search(text)):
         raise ValidationFailed(
-            f"{path} holds a lone surrogate, which is no valid Unicode, at character {found.start() + 1}.",
+            f"{path} holds a lone surrogate, which is invalid Unicode, at character {found.start() + 1}.",
             remediation="Encode the text as valid UTF-8 and send it again.",
             details={"field": path, "expected": "valid Unicode"},
         )

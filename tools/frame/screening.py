@@ -1,4 +1,4 @@
-"""Credentials in what callers write: named in the answer, replaced, or refused, as ENGRAIN_SECRETS says."""
+"""Credentials in written text: named in the answer, replaced, or refused, as ENGRAIN_SECRETS says."""
 
 from typing import Literal
 
@@ -22,7 +22,7 @@ _KEPT = frozenset(
 
 
 def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> tuple[Request, list[str]]:
-    """Look for credentials in what a write would keep; return the request to run and warnings for the answer.
+    """Look for credentials in the text of a write; return the request to run and warnings for the answer.
 
     Raises:
         ValidationFailed: There are some, and the policy is to refuse them.
@@ -38,15 +38,15 @@ def screened(operation: Operation, request: Request, policy: SecretsPolicy) -> t
     named = ", ".join(places[:SHOWN]) + (f" and {len(places) - SHOWN} more" if len(places) > SHOWN else "")
     if policy == "refuse":
         raise ValidationFailed(
-            f"What looks like a credential stands in {named}; this server keeps none.",
+            f"Text that looks like a credential is in {named}; this server stores none.",
             remediation="Leave it out, and say where it is kept instead.",
             details={"field": f"body.{places[0]}", "fields": [*places[:SHOWN]]},
         )
     if policy == "warn":
-        warning = f"What looks like a credential is kept in {named}, for whoever may read it: change and delete it."
+        warning = f"Text like a credential is kept in {named}, where its readers see it: change and delete it."
         return request, [warning]
     replaced = type(request).model_validate(given | clean)
-    return replaced, [f"What looked like a credential was replaced in {named}."]
+    return replaced, [f"Text that looked like a credential was replaced in {named}."]
 
 
 def cleaned(value: JsonValue, found: Found, place: str = "", name: str = "") -> JsonValue:

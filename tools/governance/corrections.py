@@ -114,7 +114,7 @@ def store_correction(
 
 
 def present_memory(tx: Transaction, caller: Principal, source_id: str) -> RawMemory:
-    """Find a raw memory by its id, its source's, or that of what was made of it, or raise NotFound."""
+    """Find a raw memory by its id, its source's or that of a derived record, or raise NotFound."""
     named = tx.memories.memory(source_id)
     others = (*tx.memories.memories_of(source_id), *tx.memories.memories_from(source_id))
     for memory in others if named is None else (named,):
@@ -187,7 +187,7 @@ def _planned(tx: Transaction, caller: Principal, memory: RawMemory, request: Cor
         raise Conflict(
             f"Raw memory {memory.entity.id} is at revision {memory.entity.revision}, not at "
             f"{request.expected_revision}.",
-            remediation="Inspect it again, and correct what you read then.",
+            remediation="Inspect it again, then correct its present state.",
             details={"expected": request.expected_revision, "actual": memory.entity.revision},
         )
     lifecycle = Lifecycle.of(memory)

@@ -38,7 +38,7 @@ class Effect:
 
 
 def resting_on(made_of: MadeOf, memory: Entity) -> list[Entity]:
-    """Return what was made of a memory, and of that, nearest first; of private records only by their author."""
+    """Return all records derived from a memory, nearest first; private ones only if they have the same author."""
     found = level = {memory.id: memory}
     while level:
         there, level = level, dict[str, Entity]()

@@ -41,7 +41,7 @@ _TEXTS = (*_APART[:4], "policy_reason")
 
 
 class MemoryAuditRequest(Filters, extra="forbid"):
-    """Select events; an unknown filter must not widen what is read."""
+    """Select events; an unknown filter must not widen the result."""
 
     action: Annotated[str, StringConstraints(max_length=100)] | None = Field(
         None, description="Only this action, which begins with `memory.`; with a final dot, all that begin with it."
@@ -51,7 +51,7 @@ class MemoryAuditRequest(Filters, extra="forbid"):
     derived_id: EntityId | None = Field(None, description="Only what names this record as derived.")
     memory_scope: MemoryScope | None = Field(None, description="Only this scope.")
     project_id: EntityId | None = Field(None, description="Only this project.")
-    policy_allowed: bool | None = Field(None, description="Only what was allowed, or only what was refused.")
+    policy_allowed: bool | None = Field(None, description="Only allowed events, or only refused ones.")
     limit: int = Field(50, ge=1, le=200, description="Most events.")
 
 
@@ -85,7 +85,7 @@ class MemoryEvents(Result):
 
 @entry(Route("GET", "/api/memory/audit", tag="memory", errors=(400,)), roles=ADMINS, role_refusal=INSUFFICIENT)
 def memory_audit(app: App, call: Call, request: MemoryAuditRequest) -> MemoryEvents:
-    """List what was done with the memories of the organization, newest first.
+    """List the audit events of memories in the organization, newest first.
 
     Private memories are not among them: what a user does with its own stands in its personal organization.
     """
@@ -171,8 +171,8 @@ class DerivedRecord(Result):
 
     id: str
     record_type: str
-    source_action: str = Field(description="What made it: `remember`, `reflect`, …")
-    withheld: bool = Field(description="Whether no read shows it, because nothing that bears it may be read.")
+    source_action: str = Field(description="Operation that made it: `remember`, `reflect`, …")
+    withheld: bool = Field(description="True if no read shows it, because all its sources are out of sight.")
 
 
 class AvailableAction(Result):
@@ -189,7 +189,7 @@ class InspectedMemory(MemoryFacts):
 
     visibility: MemoryVisibility
     lifecycle: LifecycleView
-    reflection_findings: list[JsonObject] = Field(description="What reflection found when it proposed a record.")
+    reflection_findings: list[JsonObject] = Field(description="Findings of the reflection that proposed a record.")
     claim_records: list[DerivedRecord] = Field(description="The claims among the records that rest on it.")
     correction_history: list[Step] = Field(description="Its corrections, the earliest first.")
     promotion_state: PromotionState
@@ -199,7 +199,7 @@ class InspectedMemory(MemoryFacts):
     content_redacted: bool
     raw_content_length: int
     freshness_timestamps: dict[str, datetime]
-    transform_versions: dict[str, int] = Field(description="Revisions of the memory and of what rests on it, by id.")
+    transform_versions: dict[str, int] = Field(description="Revisions of the memory and of its derived records, by id.")
     policy_allowed: bool
     policy_metadata: JsonObject
     derived_ids: list[str]

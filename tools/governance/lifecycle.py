@@ -120,7 +120,7 @@ REVISED_LIMIT = 1_048_576
 class InspectedRequest(Request):
     """A raw memory."""
 
-    source_id: SourceId = Field(description="The raw memory's id, that of what was made of it, or its own `source_id`.")
+    source_id: SourceId = Field(description="Id of the raw memory, of a record made of it, or its own `source_id`.")
 
 
 ALIASES = {
@@ -134,9 +134,9 @@ class CorrectionRequest(InspectedRequest):
 
     action: Annotated[
         CorrectionAction, BeforeValidator(lambda given: ALIASES.get(given, given) if isinstance(given, str) else given)
-    ] = Field(description="What is done to it.")
+    ] = Field(description="The correction.")
     reason: Annotated[str, StringConstraints(max_length=2000)] | None = Field(None, description="Why; it is kept.")
-    replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that holds now.")
+    replacement_source_id: EntityId | None = Field(None, description="For `supersede`: the memory that replaces it.")
     duplicate_of_source_id: EntityId | None = Field(None, description="For `mark_duplicate`: the memory that stays.")
     revised_content: Annotated[str, StringConstraints(max_length=REVISED_LIMIT)] | None = Field(
         None, description="For `revise`: the words that hold from now on."
@@ -166,19 +166,19 @@ class RecallImpact(Result):
     """Effect on recalls."""
 
     excluded_from_recall: bool
-    withheld_derived_ids: list[str] = Field(description="Records that no read shows, because nothing else bears them.")
+    withheld_derived_ids: list[str] = Field(description="Records that no read shows, for lack of another source.")
 
 
 class SynthesisImpact(Result):
     """Effect on documents."""
 
     excluded_from_synthesis: bool
-    preserve_source_truth: bool = Field(description="Whether the words of the memory stay as they were.")
+    preserve_source_truth: bool = Field(description="True if the words of the memory stay.")
     disputed_derived_ids: list[str] = Field(description="Records that stay, marked as disputed.")
 
 
 class CorrectionView(Result):
-    """A correction: what it does, and whether it was done."""
+    """Effect of a correction, and whether it was applied."""
 
     allowed: bool
     applied: bool
@@ -192,7 +192,7 @@ class CorrectionView(Result):
     reflection_finding: JsonObject | None = None
     affected_source_ids: list[str]
     affected_derived_ids: list[str] = Field(description="Readable records that change with it.")
-    reversible: bool = Field(description="Whether `restore` undoes it.")
+    reversible: bool = Field(description="True if `restore` undoes it.")
     recall_impact: RecallImpact
     synthesis_impact: SynthesisImpact
     audit_action: str

@@ -41,7 +41,7 @@ FoundSecret = tuple[Entity, Sequence[str]]
 
 
 class ListReviewRequest(Filters):
-    """Select what waits for a decision."""
+    """Filters of the review queue."""
 
     kind: ItemKind | None = Field(
         None,
@@ -175,7 +175,7 @@ def decide_review(app: App, call: Call, request: DecideRequest) -> Decided:
 def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-        # Read here, as nobody else decides meanwhile.
+        # Read inside the transaction, so that no other decision comes between.
         secret = found_secrets(app, caller).get(request.item_id)
         if secret is not None and request.verb == "approve":
             made = tx.memories.made_of([request.item_id])
@@ -225,7 +225,7 @@ def found_secrets(app: App, caller: Principal) -> dict[str, FoundSecret]:
         is_shown = (may_read if memory is None else may_read_memory)(caller, record.visibility)
         if is_shown and not is_candidate and (places := _places(record, memory)):
             found[record.id] = record, places
-    # What was made of one that waits follows its decision.
+    # Records made of a waiting memory follow its decision.
     return {id_: each for id_, each in found.items() if found.keys().isdisjoint(source_ids(each[0]))}
 
 

@@ -35,7 +35,7 @@ class ShareRequest(Request):
     source_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SOURCES)] = Field(
         description="Ids of raw memories that the caller may read."
     )
-    target_scope: MemoryScope = Field(description="Who may read them then.")
+    target_scope: MemoryScope = Field(description="Readers after sharing.")
     target_scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
@@ -106,7 +106,7 @@ class _Judged:
 
 @entry(Route("POST", "/api/memory/share/preview", tag="memory", errors=(404,)), roles=WRITERS)
 def preview_share(app: App, call: Call, request: ShareRequest) -> SharePreview:
-    """List which raw memories would be shared with whom, and what stands against it. Nothing changes."""
+    """List the raw memories that sharing would copy, their readers, and the obstacles. Nothing changes."""
     with app.ledger.transaction(call.caller.organization_id, call.caller.user_id) as tx:
         judged = _judged(app, tx, call.caller, request)
         _audit(app, call, tx, PREVIEW, judged, {})

@@ -1,1 +1,1 @@
-"""Imports: adapters read other tools' files, and the server keeps what they yield."""
+"""Imports: adapters read other tools' files, and the server stores the records."""

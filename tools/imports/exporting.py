@@ -47,7 +47,7 @@ _RELATION = (
 class ExportRequest(Filters):
     """Records to export, and the page."""
 
-    project: EntityId | None = Field(None, description="Only this project (id, name or slug) and what is in it.")
+    project: EntityId | None = Field(None, description="Only this project (id, name or slug) and its records.")
     cursor: Annotated[str, StringConstraints(min_length=1, max_length=700)] | None = Field(
         None, description="`next_cursor` of the page before."
     )
@@ -58,7 +58,7 @@ class ExportPage(Result):
     """Lines of an export."""
 
     lines: list[StoredJson] = Field(description="Records and relations, as the guide on exports describes them.")
-    next_cursor: str | None = Field(description="Where the next page begins; null at the end.")
+    next_cursor: str | None = Field(description="Start of the next page; null at the end.")
 
 
 @entry(Route("GET", "/api/export", tag="imports", errors=(400, 404)))
@@ -107,7 +107,7 @@ def _place(app: App, call: Call, request: ExportRequest) -> str:
 
 
 def _sealed(app: App, call: Call, request: ExportRequest, place: str) -> str:
-    # Nobody can make one, so each export begins with an audit entry.
+    # A cursor cannot be forged, so each export begins with an audit entry.
     whose = (call.caller.organization_id, call.caller.user_id, request.project or "", place)
     return f"{keyed_hash(app.accounts.tokens.secret, _PURPOSE, chr(0).join(whose))[:32]}:{place}"
 

@@ -131,7 +131,7 @@ def _archive(path: Path) -> SourceFiles:
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, ValueError, RuntimeError, zipfile.BadZipFile) as error:
-        raise InvalidRequest(f"{path} is no readable zip archive: {error}.", remediation="Make it anew.") from None
+        raise InvalidRequest(f"{path} is not a readable zip archive: {error}.", remediation="Make it anew.") from None
     found: dict[str, SourceFile] = {}
     left_out: list[SourceFile] = []
     room = EXPANSION * path.stat().st_size

@@ -56,7 +56,7 @@ def relation_key(number: int) -> str:
 
 
 class RecordRefused(Exception):
-    """A record cannot be written; what the transaction has written has to be taken back."""
+    """A record cannot be written; the transaction must be rolled back."""
 
     def __init__(self, key: str | None, reason: str) -> None:
         super().__init__(reason)
@@ -98,7 +98,7 @@ def record_id(target: SourceImport, key: str) -> str:
     adapter = ADAPTERS.get(target.adapter)
     source = "" if adapter is not None and adapter.is_global else target.source
     owner = target.scope_key or (target.user_id if target.memory_scope == "private" else "")
-    # An export brings private records into any scope: whoever imports it has records of their own.
+    # An export brings private records into any scope: each importing user has records of their own.
     person = (target.user_id,) if target.adapter == EXPORT else ()
     named = "\0".join((target.adapter, source, target.memory_scope, owner, key, *person))
     return f"imported_{hashlib.sha256(named.encode(errors='surrogatepass')).hexdigest()[:24]}"

@@ -40,11 +40,11 @@ class StartImportRequest(Request):
     adapter_name: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
         "mbox", description="Format of the source; GET /api/ingestion/import-adapters lists them."
     )
-    target_memory_scope: MemoryScope = Field("private", description="Who may read what is imported.")
+    target_memory_scope: MemoryScope = Field("private", description="Readers of the imported records.")
     target_scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
-    options: Place = Field({}, description="What the adapter takes.")
+    options: Place = Field({}, description="Options of the adapter.")
     batch_size: int = Field(BATCH, ge=1, le=AT_ONCE, description="Most records in one transaction.")
     promotion_preview_approved: bool = Field(False, description="Accepted and ignored: an import promotes nothing.")
 
@@ -74,11 +74,11 @@ class PlaceInSource(Request):
 class ExportedCapture(Request):
     """Origin and review state of a raw memory."""
 
-    source_id: SourceId = Field(description="Where it came from, in the sender's words.")
-    capture_surface: Surface = Field(description="What captured it.")
+    source_id: SourceId = Field(description="Origin, in the sender's words.")
+    capture_surface: Surface = Field(description="Client that captured it.")
     captured_at: AwareDatetime = Field(description="When it was said.")
-    provenance: JsonObject = Field({}, description="How it came to be.")
-    agent_id: Label | None = Field(None, description="Whose diary it is in.")
+    provenance: JsonObject = Field({}, description="Structured origin.")
+    agent_id: Label | None = Field(None, description="Agent whose diary it is in.")
     review_state: ReviewState = Field("pending", description="Its state of review.")
     entity_id: Key | None = Field(None, description="Key of the record that was made of it.")
 
@@ -104,10 +104,10 @@ class ExportedFields(Request):
     languages: Labels = Field([], description="Programming languages.")
     source_file: Annotated[str, StringConstraints(max_length=2_000)] | None = Field(None, description="Its file.")
     memory_scope: MemoryScope = Field("private", description="Its scope; it is never made wider.")
-    for_members: bool = Field(False, description="Whether it is for those with a role in its project.")
+    for_members: bool = Field(False, description="Readable only with a role in its project.")
     project_id: Key | None = Field(None, description="Key of its project.")
     references: list[Key] = Field([], description="Keys in `metadata` and `capture` that become the new ids.")
-    original: JsonObject = Field({}, description="What cannot be set: kept as `imported`.")
+    original: JsonObject = Field({}, description="Fields that cannot be set; kept as `imported`.")
     capture: ExportedCapture | None = Field(None, description="For a raw memory.")
     chunk: ExportedChunk | None = Field(None, description="For a chunk of a document.")
 
@@ -123,7 +123,7 @@ class RecordToImport(Request):
     entity_type: EntityType | Literal["raw_memory"] = Field("raw_memory", description="A raw memory, or which entity.")
     tags: Labels = Field([], description="Labels to browse by.")
     metadata: JsonObject = Field({}, description="`captured_at`, `thread_id`, `speaker`, `participants`, `labels`, …")
-    origin: PlaceInSource = Field(description="Where it stands in the source.")
+    origin: PlaceInSource = Field(description="Place in the source.")
     exported: ExportedFields | None = Field(None, description="Further fields, for the format `engrain`.")
 
 
@@ -136,13 +136,13 @@ class RelationToImport(Request):
     fact: Annotated[str, StringConstraints(max_length=2_000)] = Field("", description="The fact in a sentence.")
     valid_at: AwareDatetime | None = Field(None, description="Since when it is true. Default: now.")
     invalid_at: AwareDatetime | None = Field(None, description="Until when it was true.")
-    provenance: JsonObject | None = Field(None, description="Who says so; without it, the import.")
+    provenance: JsonObject | None = Field(None, description="Origin of the relation; by default, the import.")
 
 
 class SkippedPart(Request):
     """Part of a source that could not be read."""
 
-    origin: PlaceInSource = Field(description="Where it stands in the source.")
+    origin: PlaceInSource = Field(description="Place in the source.")
     reason: Text = Field(description="Why it was left out.")
 
 
@@ -153,9 +153,9 @@ class KeepRecordsRequest(ImportRequest):
     relations: Annotated[list[RelationToImport], Field(max_length=AT_ONCE)] = Field(
         [], description="Relations between records that were sent."
     )
-    skipped: Annotated[list[SkippedPart], Field(max_length=AT_ONCE)] = Field([], description="What was left out.")
+    skipped: Annotated[list[SkippedPart], Field(max_length=AT_ONCE)] = Field([], description="Skipped parts.")
     checkpoint: Place = Field({}, description="Place after these records, to go on from after an interruption.")
-    completed: bool = Field(False, description="Whether these were the last.")
+    completed: bool = Field(False, description="These are the last records.")
 
 
 class ImportProgress(Result):

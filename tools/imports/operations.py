@@ -152,7 +152,7 @@ async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceI
     def resume(tx: Transaction) -> SourceImport:
         found = _own(call, request, tx.source_imports.find(request.import_id))
         if found.status == "completed":
-            raise Conflict("This import is complete.", remediation="Begin it anew to add what is new in the source.")
+            raise Conflict("This import is complete.", remediation="Begin it anew to add new records of the source.")
         return replace(found, status="running", updated_at=tx.now, completed_at=None)
 
     return await _written(app, call, resume)
@@ -160,7 +160,7 @@ async def resume_import(app: App, call: Call, request: ImportRequest) -> SourceI
 
 @writing(Route("POST", _ONE + "/cancel", tag="imports", errors=(404,)), EVENT)
 async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
-    """End an import; what it stored stays."""
+    """End an import; stored records stay."""
 
     def cancel(tx: Transaction) -> SourceImport:
         found = _own(call, request, tx.source_imports.find(request.import_id))
@@ -173,7 +173,7 @@ async def cancel_import(app: App, call: Call, request: ImportRequest) -> SourceI
 
 @entry(Route("GET", "/api/memory/source-imports/{import_id}", tag="imports", errors=(403, 404)))
 def source_import(app: App, call: Call, request: ImportRequest) -> SourceImportView:
-    """Return an import of the caller: counts, checkpoint, and what could not be kept."""
+    """Return an import of the caller: counts, checkpoint, and unreadable parts."""
     found = app.ledger.source_imports.find(call.caller.organization_id, request.import_id)
     return import_view(_own(call, request, found))
 

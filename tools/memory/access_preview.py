@@ -25,7 +25,7 @@ Judged = tuple[MemorySpace, Verdict]
 class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
     """Preview a principal's access to memory spaces."""
 
-    target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="What it is.")
+    target_principal_type: Literal["user", "agent", "delegated"] = Field("agent", description="Kind of principal.")
     target_principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
     additional_space_ids: Annotated[list[PrincipalId], Field(max_length=MORE_SPACES)] = Field(
         [], description="Other spaces of which it would be a member, too."
@@ -36,8 +36,8 @@ class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
 class AccessPreview(Result):
     """Preview of a principal's access to memory spaces."""
 
-    allowed: bool = Field(description="Whether every one of the spaces would let it read.")
-    reason: str = Field(description="`access_preview_allowed`, or why the first that does not lets nobody in.")
+    allowed: bool = Field(description="Every one of the spaces would let it read.")
+    reason: str = Field(description="`access_preview_allowed`, or the reason of the first space that refuses.")
     target_principal_type: str
     target_principal_id: str
     memory_space_ids: list[str]

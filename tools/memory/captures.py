@@ -1,4 +1,4 @@
-"""Captures: raw memories as a person goes through them, with what became of each."""
+"""Captures: raw memories for review by a person, each with its outcome."""
 
 from collections.abc import Iterable
 from typing import Literal, cast
@@ -34,23 +34,20 @@ class ListCapturesRequest(Filters):
 
     entity_type: Wanted | None = Field(
         None,
-        description=f"`{RAW_MEMORY}` for what nothing was made of yet, `{CANDIDATE}`, or the type of the entity that "
-        "was; empty is no filter.",
+        description=f"`{RAW_MEMORY}` without a derived record, `{CANDIDATE}`, or the entity's type; empty for all.",
     )
-    capture_surface: Wanted | None = Field(None, description="Only what this captured; empty is no filter.")
-    review_state: Literal[ReviewState, ""] | None = Field(None, description="Only this state; empty is no filter.")
+    capture_surface: Wanted | None = Field(None, description="Only captures of this client; empty for all.")
+    review_state: Literal[ReviewState, ""] | None = Field(None, description="Only this state; empty for all.")
     limit: int = Field(50, ge=1, le=200, description="Most captures.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Captures to skip.")
 
 
 class CaptureView(RawMemoryView):
-    """A raw memory and what became of it."""
+    """Raw memory with its review state and derived record."""
 
-    entity_type: str = Field(
-        description=f"`{RAW_MEMORY}`, `{CANDIDATE}`, or the type of the entity that was made of it."
-    )
-    capture_mode: str | None = Field(None, description="What the client said of how it was captured: `quick`, …")
-    candidate: JsonObject | None = Field(None, description="What reflection proposed, of a candidate.")
+    entity_type: str = Field(description=f"`{RAW_MEMORY}`, `{CANDIDATE}`, or the type of the derived entity.")
+    capture_mode: str | None = Field(None, description="Capture mode that the client gave: `quick`, …")
+    candidate: JsonObject | None = Field(None, description="Proposal of the reflection, for a candidate.")
 
 
 class CapturesView(Result):
@@ -84,7 +81,7 @@ _ROUTE = "/api/entities/captures/{capture_id}"
 
 @entry(Route("GET", _ROUTE, tag="memory", errors=(404,)))
 def get_capture(app: App, call: Call, request: CaptureRequest) -> CaptureView:
-    """Read one raw memory whole, with what became of it."""
+    """Read one whole raw memory, with its review state."""
     return _read(app, call.caller, request.capture_id)
 
 
@@ -96,7 +93,7 @@ class ReviewCaptureRequest(CaptureRequest):
 
 @writing(Route("PATCH", _ROUTE, tag="memory", errors=(404, 409)), "raw_capture_changed")
 def review_capture(app: App, call: Call, request: ReviewCaptureRequest) -> CaptureView:
-    """Say what becomes of a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
+    """Review a raw memory: pending ones are promoted, archived or deferred; deferred ones go anywhere."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         settle_by_hand(app, call, tx, request.capture_id, request.review_state)
@@ -146,7 +143,7 @@ def settle(tx: Transaction, memory: RawMemory, state: ReviewState) -> RawMemory:
     if before.review_state in SETTLED:
         raise Conflict(
             f"This memory is {before.review_state}, which no review changes any more.",
-            remediation="Keep it as it is, or store what is to be said now as a new memory.",
+            remediation="Keep it, or store the new text as a new memory.",
             details={"actual": before.review_state, "expected": "pending or deferred"},
         )
     return tx.memories.settle_memory(memory.entity.id, review_state=state)

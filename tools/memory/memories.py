@@ -110,7 +110,7 @@ class RecallRequest(Filters):
     """A question to raw memories."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=100_000)] = Field(
-        description='What to recall, in plain words; exact identifiers and "quoted phrases" work too.'
+        description='Question in plain words; exact identifiers and "quoted phrases" work too.'
     )
     limit: int = Field(10, ge=1, le=50, description="Most memories.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of a memory.")
@@ -118,7 +118,7 @@ class RecallRequest(Filters):
     scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
-    diary: bool = Field(False, description="Whether to look in the diaries of the caller's agents instead.")
+    diary: bool = Field(False, description="Search the diaries of the caller's agents instead.")
     agent_id: Label | None = Field(None, description="Only this agent's diary.")
     project_id: EntityId | None = Field(None, description="Only memories about this project.")
 
@@ -143,8 +143,8 @@ class RecalledMemory(RawMemoryView):
     """A raw memory that answers a question, with the passage that does."""
 
     raw_content_length: int = Field(description="Characters of the whole text.")
-    truncated: bool = Field(description=f"Whether `raw_content` stops after {SHOWN_CHARACTERS} characters.")
-    passage: StoredJson | None = Field(description="Where the best passage stands in `raw_content`, and its text.")
+    truncated: bool = Field(description=f"True if `raw_content` stops after {SHOWN_CHARACTERS} characters.")
+    passage: StoredJson | None = Field(description="Best passage: its place in `raw_content`, and its text.")
     retrieval_signals: list[str] = Field(description="The lanes that found it.")
 
 
@@ -155,7 +155,7 @@ class Recalled(Result):
     limit: int
     memories: list[RecalledMemory]
     policy_reason: str
-    degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")
+    degraded: dict[str, str] = Field(default_factory=dict, description="Failed parts of the search, with reasons.")
     pending_records: int = Field(0, description="Readable memories that are not in the indexes yet, up to 1,000.")
 
 

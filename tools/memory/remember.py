@@ -61,8 +61,8 @@ class RememberRequest(Request):
     """Something to remember."""
 
     title: Name = Field(description="Title: one line that says what it is.")
-    content: Told = Field(description="What is to be remembered; kept verbatim.")
-    kind: Remembrance = Field("episode", description="What kind of knowledge it is.")
+    content: Told = Field(description="Text to remember, kept verbatim.")
+    kind: Remembrance = Field("episode", description="Kind of knowledge.")
     domain: Label | None = Field(None, description="Field of knowledge; kept with it.")
     project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
@@ -86,9 +86,9 @@ class RememberRequest(Request):
     )
     probes: Probes = Field(None, description="Questions that should find it: each is tried, and its rank told.")
     memory_scope: MemoryScope | None = Field(
-        None, description="Who may read it; by default the people of `project`, else you alone."
+        None, description="Readers; by default the people of `project`, else you alone."
     )
-    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
+    scope_key: EntityId | None = Field(None, description="Team or memory space.")
 
 
 class Remembered(Result):
@@ -96,15 +96,15 @@ class Remembered(Result):
 
     success: bool = True
     id: str = Field(description="The entity.")
-    raw_memory_id: str = Field(description="What was said, verbatim.")
+    raw_memory_id: str = Field(description="Text, verbatim.")
     message: str
-    already_known: bool = Field(description="Whether the same was remembered before: then nothing is stored again.")
-    found_by: list[str] = Field(description="Of what is known: words by which it is found from now on, too.")
-    not_applied: list[str] = Field(description="Of what is known: fields that say something else and changed nothing.")
+    already_known: bool = Field(description="The same text was remembered before: nothing new is stored.")
+    found_by: list[str] = Field(description="Search words that were added to the known record.")
+    not_applied: list[str] = Field(description="Fields of the known record that differ and stay.")
     entity_type: str
     memory_scope: str
     scope_key: str | None
-    readable_by: str = Field(description="Who can read it, in words.")
+    readable_by: str = Field(description="Readers, in words.")
     active_task_id: str | None = Field(description="The task in progress that it was linked to.")
     conflicts: list[Similar] = Field(description="Existing records that say nearly the same.")
     probe_rehearsal: list[ProbeRehearsal] = Field(description="One for each probe, in their order.")

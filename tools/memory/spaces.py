@@ -39,11 +39,11 @@ class CreateMemorySpaceRequest(Request):
     memory_scope: MemoryScope = Field("private", description="The scope of its memories.")
     scope_key: Annotated[str, StringConstraints(min_length=1, max_length=500)] | None = Field(
         None,
-        description="Which one: the project, the team, or any name for a shared or delegated space, by which raw "
+        description="The project, the team, or any name for a shared or delegated space, by which raw "
         "memories name it. A private space has the caller's id.",
     )
-    name: Name = Field(description="What it is called.")
-    description: SpaceText | None = Field(None, description="What it is for.")
+    name: Name = Field(description="Name.")
+    description: SpaceText | None = Field(None, description="Purpose.")
     metadata: JsonObject = Field({}, description="Structured data.")
 
 
@@ -56,19 +56,19 @@ class MemorySpaceRequest(Request):
 class UpdateMemorySpaceRequest(MemorySpaceRequest):
     """The fields to change; those that are absent stay."""
 
-    name: Name | None = Field(None, description="What it is called from now on.")
-    description: SpaceText | None = Field(None, description="What it is for.")
+    name: Name | None = Field(None, description="New name.")
+    description: SpaceText | None = Field(None, description="Purpose.")
     state: Literal["active", "disabled"] | None = Field(
-        None, description="While it is `disabled`, nobody reads or writes memories in its scope."
+        None, description="`disabled` blocks reads and writes of memories in its scope."
     )
     metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata.")
 
 
 class PutMemorySpaceMemberRequest(MemorySpaceRequest):
-    """A member of a memory space, or what holds for a member from now on."""
+    """New or changed member of a memory space."""
 
     principal_type: Word = Field(
-        description="`user`; `agent`, `delegated` and others are kept, and let nobody in by themselves."
+        description="`user`; `agent`, `delegated` and others are stored, but grant no access by themselves."
     )
     principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
     role: Word = Field(
@@ -180,7 +180,7 @@ def get_memory_space(app: App, call: Call, request: MemorySpaceRequest) -> Memor
 async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRequest) -> MemorySpaceView:
     """Make a memory space, or return the one that its scope and key have already.
 
-    Whoever makes a `shared` or `delegated` one is an owner of it, and adds others. A `public` one is
+    The caller becomes an owner of a new `shared` or `delegated` one, and adds others. A `public` one is
     disabled unless a setting enables its scope.
     """
 
@@ -292,4 +292,6 @@ def _instant(said: datetime | None) -> datetime | None:
     try:
         return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
+        raise InvalidRequest(
+            "expires_at is outside of the years 1 to 9999.", details={"field": "body.expires_at"}
+        ) from error

@@ -1,4 +1,4 @@
-"""Context packs: what is known for a goal, chosen by facets from one search."""
+"""Context packs: known records for a goal, chosen by facets from one search."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -140,7 +140,7 @@ class Packed(NamedTuple):
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
-"""Drops what is too far from the goal."""
+"""Drops records that are too far from the goal."""
 
 
 def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:

@@ -22,7 +22,7 @@ def _no_longer_accurate(mode: object) -> object:
     if mode == "accurate":
         raise ValidationFailed(
             "The retrieval mode `accurate` was removed in release 1.4.",
-            remediation="Send evidence.retrieval_mode `fast`, which answers what `accurate` did, or leave it out; "
+            remediation="Send evidence.retrieval_mode `fast`, which answers like `accurate`, or leave it out; "
             "max_results_per_source and max_planned_queries have no effect any more and can be left out, too.",
             details={"field": "body.evidence.retrieval_mode", "expected": "fast or naive"},
         )
@@ -37,38 +37,34 @@ class EvidenceRequest(Request):
     )
     limit: int = Field(24, ge=1, le=50, description="Most results.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
-    include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
+    include_retrieval_diagnostics: bool = Field(False, description="Say how each result was found.")
     retrieval_mode: Annotated[Mode, BeforeValidator(_no_longer_accurate)] = Field(
         "fast",
         description="`fast`, or as a control for comparisons `naive`: words and meaning joined by rank alone, for the "
         "sections of the pack as well.",
     )
-    reserve_distilled_notes: bool = Field(
-        True, description="Whether distilled notes keep places of their own; never in `naive`."
-    )
+    reserve_distilled_notes: bool = Field(True, description="Reserve places for distilled notes; never in `naive`.")
 
 
 class ContextRequest(Filters):
     """A goal for which to compile a context pack."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT, pattern=r"\S")] = Field(
-        description="What you are about to do, in plain words."
+        description="Task that you are about to begin, in plain words."
     )
-    intent: Intent = Field("build", description="What kind of work it is; it decides which facets are in the pack.")
-    layer: Layer = Field(
-        "recall", description="How much: `wake` at most 8 items to begin with, `recall` 24, `deep_search` 50."
-    )
+    intent: Intent = Field("build", description="Kind of work; it decides which facets are in the pack.")
+    layer: Layer = Field("recall", description="Most items: `wake` 8 to begin with, `recall` 24, `deep_search` 50.")
     domain: Label | None = Field(None, description="The field that the goal is about; it joins the words to look for.")
     project: EntityId | None = Field(
         None, description="Id of the project that it is for: its records, and those that belong to no project."
     )
-    agent_id: Label | None = Field(None, description="The agent that asks, for the record of what was returned.")
+    agent_id: Label | None = Field(None, description="Name of the calling agent, for the exposure log.")
     limit: int = Field(24, ge=1, le=50, description="Most items; the layer may allow fewer.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of an item.")
-    include_related: bool = Field(True, description="Whether items name records that are linked to them.")
+    include_related: bool = Field(True, description="Name the records linked to each item.")
     related_limit: int = Field(3, ge=0, le=5, description="Most related records of an item.")
-    audit: bool = Field(False, description="Whether items carry all metadata, and how they were found.")
-    record_exposure: bool = Field(True, description="Whether to record what was returned.")
+    audit: bool = Field(False, description="Add all metadata to items, and how they were found.")
+    record_exposure: bool = Field(True, description="Record what was returned.")
     markdown_token_budget: int | None = Field(
         4000, ge=100, le=32_000, description="Most tokens, of four characters, of the text; null for a short one."
     )
@@ -170,7 +166,7 @@ class ContextPack(Result):
     goal: str
     intent: Intent
     layer: Layer
-    query: str = Field(description="What was searched for.")
+    query: str = Field(description="Text of the search.")
     domain: str | None
     project: str | None
     sections: list[PackSection] = Field(description="In the order of the intent's facets, without empty ones.")
@@ -180,5 +176,5 @@ class ContextPack(Result):
     usage_hint: str
     markdown: str = Field(description="The pack as a text within the token budget.")
     evidence: Evidence | None
-    degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")
+    degraded: dict[str, str] = Field(default_factory=dict, description="Failed parts of the search, with reasons.")
     pending_records: int = Field(0, description="Readable records that are not in the indexes yet, up to 1,000.")

@@ -115,7 +115,7 @@ NEAR, AKIN = 0.5, 0.3
 
 
 def options_of(request: ContextRequest, ranking: Ranking, leading: set[str]) -> Iterable[Option]:
-    """Return what may be chosen for a pack, without what leads it."""
+    """Return the candidates for a pack, without its leading ones."""
     for each in ranking.best:
         found = ranking.statuses[each.id]
         if each.id not in leading and (request.project is None or found.facets.project_id in (None, request.project)):
@@ -132,7 +132,7 @@ def _nearness(candidate: Candidate, ranking: Ranking) -> float:
 
 
 def nearest(options: Iterable[Option]) -> list[Option]:
-    """Return what leads the pack, and the few best others."""
+    """Return the leading candidates, and the few best others."""
     leading = [each for each in options if each.is_under_way]
     others = [each for each in options if not each.is_under_way]
     return [*leading, *nlargest(NEAREST, others, key=attrgetter("score"))]

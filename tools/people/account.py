@@ -67,7 +67,7 @@ class SignUpRequest(LogInRequest):
 
     email: Email = Field(description="E-mail address; it identifies the account.")
     password: NewSecret = Field(description="8 to 128 characters.")
-    name: PersonName = Field(description="How others see the user.")
+    name: PersonName = Field(description="Name that others see.")
 
 
 class RefreshRequest(Request):
@@ -104,7 +104,9 @@ class MeView(Result):
     user: UserView
     organization: OrganizationView
     org_role: Role
-    scopes: list[Scope] = Field(description="Of the credential: `api:read` lets it read, `api:write` write as well.")
+    scopes: list[Scope] = Field(
+        description="Rights of the credential: `api:read` to read, `api:write` to write as well."
+    )
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
@@ -194,7 +196,7 @@ PREFERENCES_LIMIT = 64 * 1024
 class UpdateMeRequest(Request):
     """The fields to change; those that are absent stay."""
 
-    name: PersonName | None = Field(None, description="How others see the user.")
+    name: PersonName | None = Field(None, description="Name that others see.")
     avatar_url: Address | None = Field(None, description="Address of a picture; null takes it away.")
 
 
@@ -217,11 +219,11 @@ class ProfileView(UserBrief):
 class UpdatePreferencesRequest(Request):
     """Preferences to set."""
 
-    preferences: JsonObject = Field(description="Merged key by key into what is there; a null is stored.")
+    preferences: JsonObject = Field(description="Merged key by key into the stored ones; a null is stored.")
 
 
 class PreferencesView(Result):
-    """All preferences of a user; clients decide what they mean."""
+    """Preferences of a user; their meaning is up to clients."""
 
     preferences: JsonObject
 
@@ -284,10 +286,10 @@ def update_preferences(app: App, call: Call, request: UpdatePreferencesRequest) 
 
 @mutation(Route("DELETE", "/api/users/me", status=202, tag="account", cookies="clear", errors=(409,)))
 def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
-    """Delete the caller's account, and the organizations in which nobody else is; what it wrote in others stays there.
+    """Delete the caller's account and the organizations without other members; records in others stay.
 
-    Refused are the last owner of an organization that has other members, whoever has others in the personal one, and
-    the server's last admin while there are other users.
+    Refused for the last owner of an organization with other members, for the owner of a personal one with other
+    members, and for the server's last admin while there are other users.
     """
     require_session(call.caller)
     user_id = call.caller.user_id

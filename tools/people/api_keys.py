@@ -1,6 +1,6 @@
 """Credentials of programs: API keys, grants of MCP clients, and the key of the owner of a data folder.
 
-The commands of that owner need no login: what proves them is that they can read a file in the folder.
+The commands of that owner need no login: read access to a file in the folder proves them.
 """
 
 import getpass
@@ -42,11 +42,11 @@ class CreateApiKeyRequest(Request):
         )
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")] = Field(
-        description="What it is for, for people."
+        description="Label that says its purpose."
     )
-    live: bool = Field(True, description="Whether it begins with `sk_live_` or with `sk_test_`; both do the same.")
+    live: bool = Field(True, description="Prefix `sk_live_` or `sk_test_`; both do the same.")
     scopes: Annotated[list[Scope], Field(min_length=1)] = Field(
-        ["mcp"], description="What it opens: `mcp` for agents, `api:read` and `api:write` for REST."
+        ["mcp"], description="Interfaces that it opens: `mcp` for agents, `api:read` and `api:write` for REST."
     )
     project_ids: Annotated[list[EntityId], Field(max_length=MOST)] = Field(
         default_factory=list, description="The projects whose records alone it sees; empty for all that its maker sees."
@@ -85,7 +85,7 @@ class CreatedKeyView(KeyView):
 
 
 class KeptKeyView(KeyView):
-    """An API key and what became of it."""
+    """API key with its state."""
 
     created_at: datetime
     revoked_at: datetime | None
@@ -151,7 +151,7 @@ def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyVi
     if key is None:
         raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
     if key.user_id != caller.user_id:
-        require_admin(caller.role, "Revoking the API key of somebody else")
+        require_admin(caller.role, "Revoking the API key of another user")
     details: JsonObject = {"name": key.name, "prefix": key.prefix}
     audit = audit_entry(call, "api_key.revoke", caller.organization_id, key.id, details)
     app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
@@ -170,7 +170,7 @@ class GrantView(Result):
 
     id: str
     client_id: str
-    client_name: str = Field(description="What the program calls itself; nobody has checked it.")
+    client_name: str = Field(description="Name that the program gives itself, unchecked.")
     organization_id: str
     organization_name: str
     scopes: list[str]
@@ -218,7 +218,7 @@ ADDRESS = "owner@localhost"
 
 
 def keep_local_key(app: App) -> None:
-    """Keep a valid API key of the first admin in the data folder; make an owner if nobody has signed up. It blocks."""
+    """Keep a valid API key of the first admin in the data folder; make an owner if there is no account. It blocks."""
     path = app.folder.path / LOCAL_KEY
     with suppress(OSError, UnicodeDecodeError, AuthenticationRequired, Forbidden):
         app.accounts.keys.authenticate(path.read_text().strip())
@@ -237,6 +237,6 @@ def _owner(app: App) -> Principal:
     name = "Owner"
     with suppress(OSError, KeyError):
         name = getpass.getuser()
-    # Nobody knows this password: the way in is the key.
+    # The password is discarded: the key is the only way in.
     app.accounts.create(ADDRESS, secrets.token_urlsafe(32), name)
     return app.accounts.local_principal()

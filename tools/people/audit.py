@@ -29,16 +29,16 @@ LAST_OFFSET = 100_000
 
 
 class AuditRequest(Request, extra="forbid"):
-    """Select audit entries; an unknown filter must not widen what is read."""
+    """Select audit entries; an unknown filter must not widen the result."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] | None = Field(
-        None, description="Only this action; one that ends in a dot stands for all that begin with it: `member.`."
+        None, description="Only this action; with a final dot, all that begin with it: `member.`."
     )
     user_id: Identifier | None = Field(None, description="Only what this user did.")
-    resource: Identifier | None = Field(None, description="Only what was done to the record with this id.")
+    resource: Identifier | None = Field(None, description="Only actions on the record with this id.")
     start_time: Moment | None = Field(None, description=f"Nothing earlier: {FORMS}.")
     end_time: Moment | None = Field(
-        None, description="Only what was earlier, in the same forms. Send that of the first page along with the next."
+        None, description="Only earlier entries, in the same forms. Send that of the first page along with the next."
     )
     limit: int = Field(50, ge=1, le=200, description="Most entries.")
     offset: int = Field(0, ge=0, le=LAST_OFFSET, description="Entries to leave out, from the newest.")
@@ -62,8 +62,8 @@ class AuditRequestView(Result):
     request_id: str | None
     address: str | None
     user_agent: str | None
-    api_key_id: str | None = Field(description="The API key that was presented, if one was.")
-    grant_id: str | None = Field(description="What was granted to the MCP client that asked, if one did.")
+    api_key_id: str | None = Field(description="API key of the request, if any.")
+    grant_id: str | None = Field(description="Grant of the calling MCP client, if any.")
 
 
 class AuditEntryView(Result):
@@ -73,8 +73,8 @@ class AuditEntryView(Result):
     created_at: datetime
     action: str
     organization_id: str | None
-    user: AuditedUser | None = Field(description="Null where nobody had signed in.")
-    target: str | None = Field(description="The id of what it was done to.")
+    user: AuditedUser | None = Field(description="Null for an anonymous caller.")
+    target: str | None = Field(description="Id of the target.")
     details: JsonObject
     request: AuditRequestView
 
@@ -186,7 +186,7 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 class Stats(Result):
-    """Counts of what the caller may read."""
+    """Counts of readable records."""
 
     entity_counts: dict[str, int] = Field(description="Current records by type.")
     total_entities: int
@@ -211,10 +211,10 @@ class OrganizationHealth(Result):
     version: str
     started_at: datetime
     uptime_seconds: float
-    graph_connected: bool = Field(description="Whether the graph can be walked now.")
+    graph_connected: bool = Field(description="True if the graph answers.")
     entity_counts: dict[str, int] = Field(description="Current records by type that the caller may read.")
     errors: list[str] = Field(description="One sentence for each index that is missing or incomplete.")
-    indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
+    indexes: list[IndexState] = Field(description="Progress of each index of the organization.")
 
 
 @entry(Route("GET", "/api/admin/stats", tag="organizations"))

@@ -41,7 +41,7 @@ class StartDeviceRequest(Request):
     """A program that wants to sign in."""
 
     client_name: Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"\S")] = Field(
-        "A program", description="How the program calls itself; the person who decides is shown it."
+        "A program", description="Name of the program, shown to the person who decides."
     )
 
 
@@ -81,7 +81,7 @@ class DecideDeviceRequest(DescribeDeviceRequest):
 
 
 class WaitingDeviceView(Result):
-    """A program that waits. What it says of itself is not proven."""
+    """Waiting program. Its name is its own claim."""
 
     user_code: str
     client_name: str
@@ -159,7 +159,7 @@ def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInV
 
 
 _REFUSALS: Mapping[DeviceRefusal, tuple[str, str]] = {
-    "authorization_pending": ("Nobody has decided yet.", "Ask again when the interval has passed."),
+    "authorization_pending": ("The login is not allowed yet.", "Ask again when the interval has passed."),
     "slow_down": (
         "The program asks more often than it was told.",
         "Wait five seconds longer between two questions from now on.",

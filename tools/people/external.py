@@ -40,7 +40,7 @@ class CodehostRequest(Request):
     """Start a sign-in by the code host."""
 
     redirect_uri: Place | None = Field(
-        None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
+        None, description="Final redirect: a path of this server, or a page of the frontend."
     )
 
 
@@ -48,7 +48,7 @@ class CallbackRequest(Request):
     """Callback parameters of a provider."""
 
     code: Code | None = Field(None, description="The provider's code.")
-    state: State | None = Field(None, description="What the sign-in began with; holds once, for ten minutes.")
+    state: State | None = Field(None, description="State of the started sign-in; valid once, for ten minutes.")
     error: ErrorWord | None = Field(None, description="Why the provider did not sign anybody in.")
 
 
@@ -76,7 +76,7 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     person = await codehost.account(attempt, _code(request))
     entrance = Entrance(app.accounts, CODEHOST, call.origin)
     signed = await in_thread(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
-    # Linking may have ended sessions of somebody else.
+    # Linking may have ended sessions of another user.
     await renew_account(app, signed.identity.user.id)
     left = app.accounts.tokens.seconds_left(signed.refresh_token)
     refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=left)
@@ -140,7 +140,7 @@ class OidcRequest(Request):
 
     provider: Identifier = Field(description="The provider's name.")
     redirect: Place | None = Field(
-        None, description="Where the browser goes in the end: a path of this server, or a page of the frontend."
+        None, description="Final redirect: a path of this server, or a page of the frontend."
     )
     next: Place | None = Field(None, description="The same; `redirect` wins.")
 

@@ -59,7 +59,7 @@ class InvitedView(Result):
 
 
 class InvitationView(Result):
-    """An invitation that nobody has accepted yet."""
+    """Pending invitation."""
 
     id: str
     email: str
@@ -142,7 +142,7 @@ def _one_line(text: str) -> str:
 
 @entry(Route("GET", _PATH, tag="organizations", errors=(404,)))
 def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
-    """List the invitations of an organization that nobody has accepted yet, the newest first; admins may."""
+    """List the pending invitations of an organization, the newest first; admins may."""
     organization, role = membership(app, call.caller, request.org_slug)
     require_may_give(role)
     return InvitationsView(
@@ -152,7 +152,7 @@ def list_invitations(app: App, call: Call, request: OrganizationRequest) -> Invi
 
 @mutation(Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=(404,)))
 def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
-    """Withdraw an invitation that nobody has accepted yet; admins may, and owners alone that of an owner."""
+    """Withdraw a pending invitation; admins may, and owners alone that of an owner."""
     organization, role = membership(app, call.caller, request.org_slug)
     require_may_give(role)
     audit = audit_entry(call, "invitation.revoke", organization.id, request.invitation_id)

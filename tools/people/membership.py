@@ -99,7 +99,7 @@ class ProjectMemberView(Joined):
     """A user with a role of its own in a project."""
 
     role: ProjectRole
-    created_at: datetime | None = Field(description="Null for whoever created the project.")
+    created_at: datetime | None = Field(description="Null for the creator of the project.")
 
 
 class ProjectMembersView(Result):

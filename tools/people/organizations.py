@@ -33,7 +33,7 @@ class OrganizationRequest(Request):
 class CreateOrganizationRequest(Request):
     """A new organization."""
 
-    name: OrganizationName = Field(description="What it is called.")
+    name: OrganizationName = Field(description="Name.")
     slug: Slug | None = Field(
         None, description="Its name in paths: lower-case letters, digits and hyphens; made from the name when absent."
     )
@@ -42,7 +42,7 @@ class CreateOrganizationRequest(Request):
 class UpdateOrganizationRequest(OrganizationRequest):
     """The fields to change; those that are absent stay."""
 
-    name: OrganizationName | None = Field(None, description="What it is called from now on.")
+    name: OrganizationName | None = Field(None, description="New name.")
     slug: Slug | None = Field(None, description="Its name in paths from now on.")
 
 

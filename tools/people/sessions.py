@@ -36,7 +36,7 @@ class LogOutRequest(Request):
 class PasswordRequest(Request):
     """A new password for an account that has one."""
 
-    current_password: Secret = Field(description="The password as it is.")
+    current_password: Secret = Field(description="Current password.")
     new_password: NewSecret = Field(description="8 to 128 characters.")
 
 
@@ -47,7 +47,7 @@ class SessionRequest(Request):
 
 
 class SessionView(Result):
-    """A sign-in that holds."""
+    """Active session."""
 
     id: str
     organization_id: str
@@ -61,13 +61,13 @@ class SessionView(Result):
 
 
 class SessionsView(Result):
-    """The caller's sign-ins, the newest first."""
+    """The caller's active sessions, the newest first."""
 
     sessions: list[SessionView]
 
 
 class ProviderView(Result):
-    """Somebody else's word by which one can sign in."""
+    """External sign-in provider."""
 
     name: str
     label: str
@@ -75,7 +75,7 @@ class ProviderView(Result):
 
 
 class ProvidersRequest(Request):
-    """Nothing: everybody may ask."""
+    """Empty; no credential is needed."""
 
 
 class ProvidersView(Result):
@@ -105,7 +105,7 @@ _PASSWORD = "/api/users/me/password"  # noqa: S105 - a path
 
 @mutation(Route("POST", _PASSWORD, status=204, tag="account", cookies="clear", rate="5/minute", errors=(400, 429)))
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
-    """Change the caller's password, and log out everywhere, here too: all sessions, and what MCP clients were granted.
+    """Change the caller's password, and log out everywhere, here too: all sessions and grants of MCP clients end.
 
     Log in again with the new one. API keys stay.
     """
@@ -133,7 +133,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
 
 @entry(Route("GET", "/api/users/me/sessions", tag="account"))
 def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
-    """List the caller's sign-ins that hold, the newest first."""
+    """List the caller's active sessions, the newest first."""
     current = require_session(call.caller)
     found = app.ledger.people.sessions(call.caller.user_id)
     return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
@@ -141,7 +141,7 @@ def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
 
 @mutation(Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=(404,)))
 def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
-    """End one of the caller's sign-ins at once."""
+    """End one of the caller's sessions at once."""
     require_session(call.caller)
     if not end_one(app.accounts, request.session_id, call.caller.user_id, call.origin):
         raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
@@ -151,7 +151,7 @@ def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
 
 @entry(Route("GET", "/api/auth/providers", tag="account"), roles=None)
 async def providers(app: App, _call: Call, _request: ProvidersRequest) -> ProvidersView:
-    """Say by what one can sign in here."""
+    """List the sign-in methods of this server."""
     base = ((app.settings.oidc and app.settings.oidc.redirect_uri_base) or app.settings.base_url or "").rstrip("/")
     found = [
         ProviderView(name=name, label=client.provider.label, login_url=f"{base}/api/auth/oidc/{name}/login")
@@ -174,14 +174,14 @@ class ResetRequest(Request):
 
 
 class ConfirmResetRequest(Request):
-    """A new password, and the proof that the account's mail was read."""
+    """New password, with the token from the mail."""
 
     token: Identifier = Field(description="Token from the mail.")
     new_password: NewSecret = Field(description="8 to 128 characters.")
 
 
 class ResetView(Result):
-    """The same words for every address."""
+    """Confirmation, the same for known and unknown addresses."""
 
     message: str
 
@@ -207,7 +207,7 @@ def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
         way = f"Open {app.settings.frontend_url.rstrip('/')}/reset-password?token={token}"
     else:
         way = f"Send this token with a new password to POST /api/users/password/reset/confirm:\n\n{token}"
-    # Not the user's name: who signed up with another's address could send text by it.
+    # Without the user's name: a sign-up with a stranger's address could put any text there.
     text = (
         f"Hello,\n\nsomebody asked to reset the password of the Engrain account {user.email}.\n\n{way}\n\n"
         "It works once, within 60 minutes. If it was not you, there is nothing to do.\n"
@@ -219,17 +219,17 @@ def mail_reset(host: JobHost, running: RunningJob) -> JsonObject:
 async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetView:
     """Mail a token that resets the password; the answer never tells whether the account exists."""
     require_local_auth(app)
-    # Beside the answer, whose time must not tell either.
+    # In the background, so that the response time does not tell either.
     app.mailer.post(lambda: _queue_reset(app, request.email))
     return ResetView(message=ANSWER)
 
 
 @public("/api/users/password/reset/confirm", 400, 403, 429, status=204)
 async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> Nothing:
-    """Set a new password by a mailed token; everything that was signed in to the account ends.
+    """Set a new password by a mailed token, and end all sessions and grants of the account.
 
-    Where it proves the address for the first time, API keys and links end too, and nobody else stays in the personal
-    organization: whoever signed up may have been somebody else.
+    If this is the first proof of the address, API keys and provider links end too, and the personal organization loses
+    its other members: a stranger may have signed up with the address.
     """
     require_local_auth(app)
 

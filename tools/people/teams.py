@@ -37,21 +37,21 @@ class TeamRequest(Request):
 class CreateTeamRequest(Request):
     """A new team."""
 
-    name: TeamName = Field(description="What it is called.")
+    name: TeamName = Field(description="Name.")
     slug: Slug | None = Field(
         None,
         description="Its short name, unique in the organization: lower-case letters, digits and hyphens; made from the "
         "name when absent.",
     )
-    description: TeamText = Field("", description="What it is for.")
+    description: TeamText = Field("", description="Purpose.")
 
 
 class UpdateTeamRequest(TeamRequest):
     """The fields to change; those that are absent stay."""
 
-    name: TeamName | None = Field(None, description="What it is called from now on.")
+    name: TeamName | None = Field(None, description="New name.")
     slug: Slug | None = Field(None, description="Its short name from now on.")
-    description: TeamText | None = Field(None, description="What it is for.")
+    description: TeamText | None = Field(None, description="Purpose.")
 
 
 class TeamView(Result):
@@ -61,7 +61,7 @@ class TeamView(Result):
     name: str
     slug: str
     description: str
-    is_member: bool = Field(description="Whether the caller is in it.")
+    is_member: bool = Field(description="True if the caller is a member.")
     created_at: datetime
 
 
@@ -196,7 +196,7 @@ _NEWS = "permission_changed"
 def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     """Delete a team; the roles in projects that its members had through it end at once. Admins may.
 
-    Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
+    Records in the team's scope stay but can no longer be read: move those still needed before.
     """
     _change(app, call, request, "team.delete", app.ledger.teams.delete)
     return Nothing()
@@ -212,7 +212,7 @@ def list_team_members(app: App, call: Call, request: TeamRequest) -> TeamMembers
 
 @_write(_route("POST", _ONE + "/members", 400, 404, 409), _NEWS)
 def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMemberView:
-    """Put a member of the organization into a team; what the team gives holds for it at once. Admins may."""
+    """Put a member of the organization into a team; the team's rights apply at once. Admins may."""
     _change(app, call, request, "team_member.add", app.ledger.teams.add_member, request.user_id)
     members = app.ledger.teams.members(call.caller.organization_id, request.team_id)
     member = next((each for each in members if each.user.id == request.user_id), None)
@@ -223,7 +223,7 @@ def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> TeamMem
 
 @_write(_route("DELETE", _ONE + "/members/{user_id}", 404), _NEWS)
 def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -> DoneView:
-    """Take a user out of a team; what the team gave it ends at once. Admins may."""
+    """Remove a user from a team, whose rights end at once. Admins may."""
     _change(app, call, request, "team_member.remove", app.ledger.teams.remove_member, request.user_id)
     return DoneView()
 

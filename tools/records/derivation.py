@@ -1,4 +1,4 @@
-"""Entities made of raw memories: nobody reads them who may not read their sources. Revisions of experiences."""
+"""Entities made of raw memories have no more readers than their sources. Revisions of experiences."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -53,7 +53,7 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
     for source in _sources(tx, before):
         if source.principal_id != caller.user_id and narrower(place, derived_visibility(source)).key != place.key:
             raise Forbidden(
-                f"{before.id} was made of a memory of somebody else, which these people may not read.",
+                f"{before.id} was made of a memory of another user, which these people may not read.",
                 remediation="Leave memory_scope and project_id as they are, or ask the author of the memory.",
             )
 

@@ -62,7 +62,7 @@ class EntityFields(Request):
     content: Content | None = Field(None, description="Full content.")
     entity_type: EntityType = Field(
         "episode",
-        description="What kind of record this is. A `document` is kept whole and stands alone; ingest one to have it "
+        description="Kind of record. A `document` is kept whole and stands alone; ingest one to have it "
         "found by its parts.",
     )
     category: Label | None = Field(None, description="Category to filter by.")
@@ -189,7 +189,7 @@ def require_spans(spans: Sequence[Span] | None, content: str) -> None:
     for number, span in enumerate(spans or ()):
         if not span.start < span.end <= len(content):
             raise ValidationFailed(
-                f"spans.{number} is from {span.start} to {span.end}, which is no part of content.",
+                f"spans.{number} is from {span.start} to {span.end}, which is not a part of content.",
                 remediation=f"Count in characters: start before end, and end at most {len(content)}.",
                 details={"field": f"body.spans.{number}", "expected": "a range of the content"},
             )

@@ -24,29 +24,27 @@ Surface = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 class RawMemoryFields(Request):
     """A raw memory to store."""
 
-    raw_content: RawContent = Field(description="What was said, kept verbatim.")
-    title: MemoryTitle = Field("", description="What it is called; it is found by its title, too.")
-    source_id: SourceId | None = Field(
-        None, description="Where it comes from, in your words; without one, the memory's own id."
-    )
-    memory_scope: MemoryScope = Field("private", description="Who may recall it.")
+    raw_content: RawContent = Field(description="Text, kept verbatim.")
+    title: MemoryTitle = Field("", description="Title; searches find it, too.")
+    source_id: SourceId | None = Field(None, description="Origin, in your words; by default, the memory's own id.")
+    memory_scope: MemoryScope = Field("private", description="Readers.")
     scope_key: EntityId | None = Field(
         None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
     )
-    diary: bool = Field(False, description="Whether it is an entry of an agent's diary, apart from other memories.")
-    agent_id: Label | None = Field(None, description="Whose diary; letters count in any case.")
+    diary: bool = Field(False, description="Keep it in an agent's diary, apart from other memories.")
+    agent_id: Label | None = Field(None, description="Agent whose diary it is, in any letter case.")
     project_id: EntityId | None = Field(None, description="The project that it is about.")
     tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
     metadata: JsonObject = Field(
         {},
-        description="Structured data. `captured_at` (a date) is when it was said, where that is not now, and "
-        "`occurred_at` when it happened what it tells of; "
+        description="Structured data. `captured_at` (a date) is when it was said, by default now, and "
+        "`occurred_at` when the told event happened; "
         "`thread_id` names the thread that it was said in, `ordinal` (a number) its place there, "
         "`speaker` who said it; "
         "`capture_mode` is shown with the capture.",
     )
-    provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")
-    capture_surface: Surface = Field("api", description="What captured it: `api`, `cli`, `mcp`, …")
+    provenance: JsonObject = Field({}, description="Structured origin: session, file, message, …")
+    capture_surface: Surface = Field("api", description="Client that captured it: `api`, `cli`, `mcp`, …")
 
 
 class MemoryFacts(Result):
@@ -78,7 +76,7 @@ class RawMemoryView(MemoryFacts):
     raw_content: str
     diary: bool
     unread_dates: list[str] = Field(
-        [], description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing."
+        [], description="Invalid dates among `occurred_at` and `captured_at` of `metadata`; they count as missing."
     )
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
     score: float = Field(0.0, description="0 to 1, of a recall; else 0.")

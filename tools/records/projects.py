@@ -53,14 +53,14 @@ def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
     if value is None or (isinstance(value, str) and value):
         return value
     raise ValidationFailed(
-        f"metadata.project_id is {dumps(value)[:80]}, which is no project's id.",
+        f"metadata.project_id is {dumps(value)[:80]}, which is not a project's id.",
         remediation="Send the id of a project as a text, null for none, or leave project_id out.",
         details={"field": "body.metadata.project_id", "expected": "id of a project, or null"},
     )
 
 
 def require_live(project_id: str, found: Entity | None) -> None:
-    """Refuse new records in a project that was deleted; `found` is what was read under its id."""
+    """Refuse new records in a project that was deleted; `found` is the record with its id."""
     if found is None or found.entity_type != "project":
         raise NoProject(project_id)
 
@@ -93,7 +93,7 @@ MOST = 10_000
 
 
 class ProjectNames:
-    """The projects that a caller may read; listed at the first reference that is no id. Blocks."""
+    """The projects that a caller may read; listed at the first reference by name or slug. Blocks."""
 
     def __init__(self, app: App, caller: Principal) -> None:
         self.app = app

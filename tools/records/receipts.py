@@ -1,4 +1,4 @@
-"""Answers of writes: receipts, who reads what was written, and when searches find it. Authors by name."""
+"""Answers of writes: receipts, readers of the written record, and the time until searches find it. Authors by name."""
 
 from collections.abc import Iterable, Sequence
 

@@ -17,7 +17,7 @@ TRUST, DOUBTFUL, BEFORE = TRUST_NAMES
 
 
 def trust_of(metadata: Mapping[str, JsonValue]) -> str | None:
-    """Return the trust state; None for what people wrote themselves."""
+    """Return the trust state; None for records that people wrote."""
     state = metadata.get(TRUST)
     return state if isinstance(state, str) else None
 
@@ -41,7 +41,7 @@ def rejected_among(tx: Transaction, drafts: Iterable[Entity | EntityDraft]) -> d
 
 
 def require_not_rejected(tx: Transaction, drafts: Iterable[Entity | EntityDraft]) -> None:
-    """Raise Conflict if one of the drafts states what was marked wrong."""
+    """Raise Conflict if one of the drafts repeats words that were marked wrong."""
     found = rejected_among(tx, drafts)
     if found:
         raise rejection(next(iter(found.values())))
@@ -50,7 +50,7 @@ def require_not_rejected(tx: Transaction, drafts: Iterable[Entity | EntityDraft]
 def rejection(memory_id: str) -> Conflict:
     return Conflict(
         f"These words were marked wrong in this scope (memory {memory_id}), so they are not kept again.",
-        remediation="Write what is right; or, if they are right after all, have an owner or admin restore "
+        remediation="Write the right statement; or, if these words are right after all, have an owner or admin restore "
         f"{memory_id} with POST /api/memory/inspect/{memory_id}/corrections.",
         details={"rejected": memory_id},
     )

@@ -117,7 +117,7 @@ def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
         given = "null" if metadata[key] is None else repr(metadata[key])
         raise ValidationFailed(
             f"metadata.{key} is {given}; use one of {', '.join(words)}.",
-            remediation=f"Leave {key} out to keep what it is, or send one of its words.",
+            remediation=f"Leave {key} out to keep its value, or send one of the allowed words.",
             details={"field": f"body.metadata.{key}", "expected": "enum"},
         )
 
@@ -130,7 +130,7 @@ def _people(value: JsonValue) -> JsonValue:
         if not isinstance(value, list) or not isinstance(name, str) or not name.strip():
             raise ValidationFailed(
                 f"metadata.assignees holds {dumps(name)[:80]}; it takes a list of names.",
-                remediation="Send a list with the name of each, or null for nobody.",
+                remediation="Send a list of names, or null for no assignee.",
                 details={"field": "body.metadata.assignees", "expected": "list of names, or null"},
             )
         names.setdefault(comparable(name.strip()), name.strip())

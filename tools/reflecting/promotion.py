@@ -100,7 +100,7 @@ def route(path: str, *errors: int) -> Route:
 def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
     """Make a record of a candidate that reflection found, in the scope of its sources, and end its review.
 
-    It is done once, whoever asks at the same time. What speaks against it is named in `reason`, and nothing is written.
+    Of concurrent requests one promotes. A refusal has a `reason` and writes nothing.
     """
     entity, unlinked = None, list[str]()
     with _reconsidered(app, call, judge(app, call.caller, request)) as (tx, considered):
@@ -112,9 +112,9 @@ def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotio
 
 @entry(route("promote/preview", 400, 404), roles=WRITERS)
 def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
-    """Say what a promotion would do, where its record would be readable, and what speaks against it.
+    """Preview a promotion: its effect, the readers of its record, and the reasons against it.
 
-    What `related_to` names is checked as a promotion would.
+    `related_to` is checked as in a promotion.
     """
     considered = judge(app, call.caller, request)
     _require_possible(app, call.caller, considered)
@@ -125,7 +125,7 @@ def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Promotio
 
 @mutation(route("review/auto", 400, 404, 409), roles=WRITERS, events=EVENTS)
 def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
-    """Promote a candidate if nothing asks for a person to look at it; else say what does."""
+    """Promote a candidate unless a person must review it; then return the reasons."""
     return review(app, call, request, judge(app, call.caller, request))
 
 

@@ -64,7 +64,7 @@ class Drainage(Result):
 
 @mutation(route("review/drain", 400, 409), roles=WRITERS, events=EVENTS)
 def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drainage:
-    """Review the candidates that wait, without a person: promote what nothing speaks against, and say what does.
+    """Review the waiting candidates without a person: promote those without objections, and list the objections.
 
     Unless `dry_run` is false, nothing is done. Each candidate is a write of its own: one that fails stops no other.
     """

@@ -190,7 +190,7 @@ class PromotionFields(Request):
     """Target and links of a promotion."""
 
     promote_to_scope: MemoryScope | None = Field(
-        None, description="Scope of what is made of it; without one, that which reflection suggested."
+        None, description="Scope of the promoted record; by default, the suggested one."
     )
     promote_to_scope_key: EntityId | None = Field(
         None, description="Key of that scope; without one, the one that was suggested."
@@ -278,7 +278,7 @@ class Considered:
         }
 
     def exceptions(self, threshold: float) -> list[ExceptionReason]:
-        """Return what asks for a person, in the agreed order."""
+        """Return the reasons for a review by a person, in the agreed order."""
         candidate, confidence = self.candidate, self.candidate.said.confidence
         labels = {label.lower() for label in (*candidate.sensitivity_flags, *candidate.said.tags)}
         kinds: set[object] = {each.kind for each in self.compared.known if each.is_for_all or each.kind in OPPOSING}

@@ -40,29 +40,29 @@ CitedIds = Annotated[
 
 
 class ReflectRequest(Request):
-    """Notes to read, and what to do with what is found in them."""
+    """Notes to read, and the treatment of the findings."""
 
     content: Annotated[str, StringConstraints(min_length=1, max_length=NOTES_LIMIT, pattern=r"\S")] = Field(
         description="The notes of a session, as plain text."
     )
     source_title: Annotated[str, StringConstraints(min_length=1, max_length=TITLE_LIMIT)] = Field(
-        "Session reflection", description="What the notes are called."
+        "Session reflection", description="Title of the notes."
     )
-    intent: Intent = Field("general", description="What the session was for; kept with what is found.")
-    domain: Label | None = Field(None, description="Field of knowledge; kept with what is found.")
+    intent: Intent = Field("general", description="Purpose of the session; kept with the findings.")
+    domain: Label | None = Field(None, description="Field of knowledge; kept with the findings.")
     project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
     memory_scope: MemoryScope | None = Field(
-        None, description="Who may read what is kept; by default the members of `project`, else you alone."
+        None, description="Readers; by default the members of `project`, else you alone."
     )
-    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
+    scope_key: EntityId | None = Field(None, description="Team or memory space.")
     cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
     related_to: RelatedTo | None = Field(
-        None, description="Ids to link what is kept to, each plain or as `relationship:id`."
+        None, description="Ids to link the stored records to, each plain or as `relationship:id`."
     )
     task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
-        None, description="Ids of tasks to link what is kept to."
+        None, description="Ids of tasks to link the stored records to."
     )
-    active_task: bool = Field(True, description="Link what is kept to the task that is being worked on.")
+    active_task: bool = Field(True, description="Link the stored records to the active task.")
     persist: bool = Field(False, description="Keep the candidates as records of the graph.")
     persist_source: bool = Field(True, description="Keep the notes to the letter, as a raw memory.")
     persist_review: bool = Field(False, description="Keep the candidates in the review queue instead of the graph.")
@@ -151,7 +151,7 @@ class ReflectionPack(Result):
     markdown: str
     source_title: str
     source_id: str | None
-    readable_by: str | None = Field(description="Who can read what was kept, in words.")
+    readable_by: str | None = Field(description="Readers of the stored records, in words.")
     intent: Intent
     domain: str | None
     project: str | None
@@ -207,7 +207,7 @@ ADVICE: dict[Relationship, tuple[str, Lifecycle]] = {
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """Findings in notes, and what each was compared with."""
+    """Findings in notes, and the records compared with each."""
 
     request: ReflectRequest
     place: Visibility
@@ -238,7 +238,7 @@ class Stored:
 
 
 def candidate(made: Reflection, number: int, known: Sequence[RelatedRecord], stored: Stored) -> ReflectionCandidate:
-    """Describe the finding with this number, and what it was kept as."""
+    """Describe the finding with this number, and its stored record."""
     finding, sources, record_id = made.findings[number], stored.source_ids, stored.record_ids.get(number)
     given: JsonObject = {"domain": made.request.domain, "project_id": made.request.project}
     shared: dict[str, Any] = {"source_ids": sources, "created_at": made.now}

@@ -49,7 +49,7 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
 
 
 def store(app: App, call: Call, made: Reflection) -> Stored:
-    """Store what the request asks for, in one transaction. Blocks."""
+    """Store the requested records in one transaction. Blocks."""
     caller, request, stored = call.caller, made.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.persist_source:

@@ -41,7 +41,7 @@ class ExploreRequest(Filters):
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
         None, description="Only these types, as in `add`."
     )
-    entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
+    entity_id: EntityId | None = Field(None, description="Start of related, traverse and dependencies.")
     relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
         None, description="Only along these, such as DEPENDS_ON or SUPERSEDES."
     )
@@ -61,7 +61,7 @@ class ExploreRequest(Filters):
     status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")
     priority: CommaSeparated | None = Field(None, description="Only these priorities, comma-separated.")
     tags: CommaSeparated | None = Field(None, description="Only with one of these tags, comma-separated.")
-    include_archived: bool = Field(False, description="Whether archived ones are shown.")
+    include_archived: bool = Field(False, description="Show archived ones.")
     limit: int = Field(50, ge=1, le=200, description="Most entities.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Entities to skip.")
 
@@ -108,7 +108,7 @@ class Explored(Result):
     actual_total: int
     capped: bool = Field(
         False,
-        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters, of "
+        description=f"True if the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters, of "
         "dependencies in each direction: then there may be more than actual_total.",
     )
 
@@ -294,7 +294,7 @@ class ExpandRequest(Request):
     depth: int = Field(1, ge=1, le=3, description="Steps to go.")
     limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")
-    include_incoming: bool = Field(True, description="Whether relations that point at the ids count.")
+    include_incoming: bool = Field(True, description="Count relations that point at the ids.")
     project: EntityId | None = Field(None, description="Only neighbours in this project.")
 
 
@@ -317,7 +317,7 @@ class Neighborhood(Result):
     entity_id: str
     name: str
     neighbors: list[Neighbor]
-    capped: bool = Field(False, description="Whether not everything around it was looked at.")
+    capped: bool = Field(False, description="True if some of its neighbourhood was not read.")
 
 
 class Expanded(Result):

@@ -36,7 +36,7 @@ def _known(value: object) -> object:
     near = difflib.get_close_matches(value.upper(), sorted(RELATIONSHIP_TYPES), n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(RELATIONSHIP_TYPES))}"
     given = {"given": value[:80], "hint": hint, "expected": "a relationship type"}
-    raise PydanticCustomError("relationship_type", "{given} is no relationship type; {hint}", given)
+    raise PydanticCustomError("relationship_type", "{given} is not a relationship type; {hint}", given)
 
 
 RelationName = Annotated[RelationshipType, BeforeValidator(_known)]
@@ -73,7 +73,7 @@ class FactView(Result):
     valid_at: datetime
     expired_at: datetime | None
     invalid_at: datetime | None
-    is_current: bool = Field(description="Whether it is true today, by what is known today.")
+    is_current: bool = Field(description="True if it holds today, by present knowledge.")
 
 
 class RelationView(FactView):
@@ -95,7 +95,7 @@ F = TypeVar("F", bound=FactView)
 
 
 def fact_view(kind: type[F], named: NamedRelation, now: datetime, today: Relation | None = None, **more: Any) -> F:
-    """Show a fact; `today` is the relation by what is known today, where that is another."""
+    """Show a fact; `today` is the relation by present knowledge, if it differs."""
     there = today or named.relation
     # One recorded as true has begun, whatever the clock says.
     begun = there.valid_at <= max(now, there.created_at)

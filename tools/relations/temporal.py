@@ -30,9 +30,9 @@ class TemporalRequest(Filters):
         None, description="Answer as at this moment: ISO date or time, or relative like 7d. Without it: the present."
     )
     known_at: Date | None = Field(
-        None, description="For `as_of`: answer from what was known at this moment; 0d for today. Default: `as_of`."
+        None, description="For `as_of`: answer from the knowledge of this moment; 0d for today. Default: `as_of`."
     )
-    include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
+    include_expired: bool = Field(False, description="Show facts that had ended by then in a history, too.")
     limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
 
 
@@ -48,7 +48,7 @@ class TemporalEdge(FactView):
     """A fact as it was known at the moment."""
 
     earlier_ends: list[FormerEnd] | None = Field(
-        None, description="In a timeline, of a fact whose end was announced: what was known of it before, oldest first."
+        None, description="In a timeline, for a fact whose end was announced: its earlier versions, oldest first."
     )
 
 

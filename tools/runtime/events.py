@@ -244,7 +244,7 @@ def _events_of(notice: JobNotice, at: datetime) -> Iterator[Event]:
 async def _let_read(channel: _Channel) -> None:
     await checkpoint()
     with anyio.move_on_after(PATIENCE_S) as waiting:
-        while any(subscription.is_behind for subscription in channel.subscribers):  # noqa: ASYNC110 - nobody tells
+        while any(subscription.is_behind for subscription in channel.subscribers):  # noqa: ASYNC110 - there is no event
             await anyio.sleep(0.002)
     if waiting.cancelled_caught:
         for subscription in channel.subscribers:

@@ -13,7 +13,7 @@ from tools.app import App
 from tools.frame.operation import Call, Operation, Request, Result, Route
 from tools.runtime.version import VERSION, commit
 
-OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
+OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): every caller is the first admin."
 _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 
@@ -71,7 +71,7 @@ class ReadinessView(Result):
     version: str = VERSION
     dependencies: list[DependencyView]
     indexes: list[IndexView]
-    warnings: list[str] = Field(description="What an operator should know about the settings.")
+    warnings: list[str] = Field(description="Warnings about the settings.")
 
 
 class NotReadyView(ReadinessView):
@@ -82,7 +82,7 @@ class NotReadyView(ReadinessView):
 
 
 async def about(_app: App, _call: Call, _request: Request) -> AboutView:
-    """Say what this server is."""
+    """Return the version and addresses of this server."""
     return AboutView()
 
 

@@ -50,7 +50,7 @@ class Logs(Result):
     tool=Tool("Read logs", read_only=True, toolset="admin", answer=dict),
 )
 async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
-    """Show what the server logged about this organization's requests, newest first. Owners only."""
+    """Show the server's log of this organization's requests, newest first. Owners only."""
     require_whole(call.caller, "The log")
     wanted = (entry for entry in app.logs.of(call.caller.organization_id) if request.wants(entry))
     return Logs(result=[LogEntry.model_validate(entry) for entry in islice(wanted, request.limit)])

@@ -61,7 +61,7 @@ class Settings(BaseModel):
     local_owner: bool = Field(
         False,
         description="Keep an API key of the first admin in the data folder, for commands of this user without a login; "
-        "an owner is made if nobody has signed up. `engrain up` sets it.",
+        "an owner is made if there is no account. `engrain up` sets it.",
     )
     idle_exit_s: int = Field(0, ge=0, description="Seconds without a connection after which the server ends; 0 never.")
     jobs: Literal["inside", "none"] = Field(
@@ -69,7 +69,7 @@ class Settings(BaseModel):
     )
     secrets: Literal["warn", "redact", "refuse"] = Field(
         "warn",
-        description="What happens to writes with what looks like a credential: `warn` in the answer, `redact` it, or "
+        description="Treatment of writes that seem to hold a credential: `warn` in the answer, `redact` it, or "
         "`refuse` the write.",
     )
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="Engine of the graph index.")
@@ -91,8 +91,8 @@ class Settings(BaseModel):
         0,
         ge=0,
         le=64,
-        description="Texts that the built-in models read in parallel for the indexes while nobody searches; one in the "
-        "five seconds after a search. At most one per CPU; 0 for up to four.",
+        description="Texts that the built-in models read in parallel for the indexes; one in the five seconds "
+        "after a search. At most one per CPU; 0 for up to four.",
     )
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Timeout of a remote call, in seconds.")
     embedding_question_timeout_s: float = Field(

@@ -31,7 +31,7 @@ def _at_home(path: Path) -> Path:
     try:
         return path.expanduser()
     except RuntimeError:
-        raise ValueError(f"there is no home folder for {path}") from None
+        raise ValueError(f"this user has no home folder, which {path} needs") from None
 
 
 def _network(text: str) -> str:
@@ -51,7 +51,7 @@ Network = Annotated[str, AfterValidator(_network)]
 HeaderSecret = Annotated[
     str,
     StringConstraints(strip_whitespace=True),
-    _required(re.compile(r"[!-~]+").fullmatch, "it holds a character that no key has: copy it again"),
+    _required(re.compile(r"[!-~]+").fullmatch, "it contains a space or a non-ASCII character: copy it again"),
 ]
 SigningSecret = Annotated[
     str,

@@ -70,7 +70,7 @@ def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> 
 
 
 def words_of(entity: Entity) -> Hashable:
-    """Return what copies of a record have in common."""
+    """Return the common identity of copies of a record."""
     said = (entity.name, entity.content or entity.description, *(str(entity.metadata.get(when)) for when in _TIMES))
     is_its_own = entity.entity_type in WORK or "thread_id" in entity.metadata or not said[1]
     return entity.id if is_its_own else said

@@ -119,7 +119,7 @@ class CiteRequest(Request):
     cited_ids: Annotated[list[EntityId], Field(min_length=1, max_length=MOST_CITED)] = Field(
         description="Ids of records that were of use, such as `metadata.cite_id` of search results."
     )
-    surface: CitedSurface = Field("other", description="Where they were found.")
+    surface: CitedSurface = Field("other", description="Surface that returned them.")
     session_key: SessionKey | None = Field(
         None,
         description="The session of work: a record counts once in each. `usage_exposure.session_key` of an answer, or "

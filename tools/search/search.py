@@ -37,7 +37,7 @@ class SearchRequest(Filters):
     """A query with its filters."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
-        description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
+        description='Question in plain words; exact identifiers and "quoted phrases" work too.'
     )
     types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(
         None, description="Only these types: those of `add`, or raw_memory."
@@ -54,34 +54,32 @@ class SearchRequest(Filters):
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
-    reference_time: Date | None = Field(None, description="What recency and relative dates are counted from.")
-    as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
+    reference_time: Date | None = Field(None, description="Reference for recency and relative dates.")
+    as_of: Date | None = Field(None, description="Search as of this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of a result.")
-    include_content: bool = Field(True, description="Whether results carry content.")
+    include_content: bool = Field(True, description="Return the content of results.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
-    include_documents: bool = Field(True, description="Whether to search documentation chunks.")
-    include_graph: bool = Field(True, description="Whether to search the entities of the graph.")
-    include_raw_memory: bool = Field(True, description="Whether to search raw memories.")
+    include_documents: bool = Field(True, description="Search documentation chunks.")
+    include_graph: bool = Field(True, description="Search the entities of the graph.")
+    include_raw_memory: bool = Field(True, description="Search raw memories.")
     memory_scope: MemoryScope = Field("private", description="Scope of the raw memories.")
     scope_key: EntityId | None = Field(None, description="Key of that scope: a project, team or space id.")
-    participants: Labels = Field(
-        [], description="Of raw memories, only those with one of these in metadata.participants."
-    )
-    labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
-    thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
+    participants: Labels = Field([], description="Only raw memories with one of these in metadata.participants.")
+    labels: Labels = Field([], description="Only raw memories with one of these in metadata.labels.")
+    thread_id: EntityId | None = Field(None, description="Only raw memories with this metadata.thread_id.")
     occurred_after: Date | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it."
+        None, description="Only raw memories whose metadata.occurred_at, or a part of it, lies then or later."
     )
     occurred_before: Date | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies earlier, or a part of it."
+        None, description="Only raw memories whose metadata.occurred_at, or a part of it, lies earlier."
     )
-    use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
-    boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
+    use_enhanced: bool = Field(True, description="Let the graph contribute to the ranking.")
+    boost_recent: bool = Field(True, description="Rank newer records slightly higher.")
     temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
-    include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
-    record_exposure: bool = Field(True, description="Whether to record what was returned.")
+    include_retrieval_diagnostics: bool = Field(False, description="Say how each result was found.")
+    record_exposure: bool = Field(True, description="Record what was returned.")
 
 
 REST_ONLY = frozenset({
@@ -264,7 +262,7 @@ def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str,
     if plan.as_of is None:
         read = app.ledger.records.entities(organization, ids)
         return {each: entity for each, entity in read.items() if matches(entity, plan.filter)}
-    # A revision that was private then stays private, whoever may read the record now.
+    # A revision that was private then stays private, even if the record has more readers now.
     read = app.ledger.records.entities_at(organization, ids, plan.as_of)
     return {each: entity for each, entity in read.items() if entity.visibility in plan.filter.visibility}
 

@@ -1,4 +1,4 @@
-"""Looks at a record that is written: what is similar, which is named and never refused, and what finds it."""
+"""Checks of a written record: similar records, which are named but never refused, and probes that find it."""
 
 from collections.abc import Sequence
 
@@ -73,7 +73,7 @@ class ProbeRehearsal(Result):
     """Result of searching for a probe."""
 
     probe: str
-    found: bool = Field(description="Whether it is among the best 10, by more than chance.")
+    found: bool = Field(description="True if it is among the best 10, by more than chance.")
     rank: int | None = Field(description="1 for the best hit; null where it is not among the best 10.")
 
 

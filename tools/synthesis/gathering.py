@@ -231,7 +231,7 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     wanted: dict[str, tuple[str, RelatedItem]] = {}
     for source in sources:
         for related in around.get(source.id, ()):
-            # Membership says nothing of a record.
+            # Membership is unrelated to the content of a record.
             is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, (source.id, related))

@@ -37,10 +37,10 @@ class RequiredSection(Request):
     """A section that somebody wants."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
-        description="Heading; what is looked for."
+        description="Heading; it is searched for."
     )
     prompt: Annotated[str, StringConstraints(max_length=PROMPT_LIMIT)] = Field(
-        "", description="What it is to tell; looked for as well."
+        "", description="Subject of the section; searched for as well."
     )
     required_source_ids: Annotated[list[EntityId], BeforeValidator(_listed), Field(max_length=REQUIRED_LIMIT)] = Field(
         [], description="Records it must rest on."
@@ -61,18 +61,18 @@ class PlanRequest(_OfProject):
     """Plan a document."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=GOAL_LIMIT, pattern=r"\S")] = Field(
-        description="What it is about, in plain words."
+        description="Subject, in plain words."
     )
     output_type: OutputType = Field("documentation", description="Decides the sections.")
     audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(
-        None, description="Whom it is for."
+        None, description="Readers to write for."
     )
     depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
     seed_query: Annotated[str, StringConstraints(max_length=1_000)] | None = Field(
         None, description="Looked for instead of the goal."
     )
     project: EntityId | None = Field(None, description="Id of the project.")
-    domain: Label | None = Field(None, description="Field; joins what is looked for.")
+    domain: Label | None = Field(None, description="Field of knowledge, added to the search.")
     entity_ids: Pinned = Field([], description="Records to include.")
     decision_ids: Pinned = Field([], description="Decisions to include.")
     task_ids: Pinned = Field([], description="Tasks to include.")
@@ -84,7 +84,7 @@ class PlanRequest(_OfProject):
         [], description="Repeated at its beginning, not checked."
     )
     max_sections: int = Field(6, ge=1, le=MOST_SECTIONS, description="Most sections.")
-    include_neighborhoods: bool = Field(True, description="Whether linked records come along.")
+    include_neighborhoods: bool = Field(True, description="Include linked records.")
 
 
 class DraftRequest(PlanRequest):
@@ -92,10 +92,10 @@ class DraftRequest(PlanRequest):
 
     output_format: OutputFormat = Field("markdown", description="`json`: sections as data.")
     remember: bool = Field(False, description="Keep it as a raw memory.")
-    memory_scope: Literal["private", "project"] = Field("private", description="Who may recall it.")
+    memory_scope: Literal["private", "project"] = Field("private", description="Readers.")
     scope_key: EntityId | None = Field(None, description="Project of the scope; else `project`.")
     tags: Annotated[list[Label], BeforeValidator(_listed), Field(max_length=TAGS_LIMIT)] = Field(
-        [], description="Labels of what is kept."
+        [], description="Labels of the stored document."
     )
 
 
@@ -111,7 +111,7 @@ class Gap(Result):
 
     section_id: str
     reason: GapReason
-    query: str = Field(description="What was looked for; of an unresolved claim the claim, of missing dates the ids.")
+    query: str = Field(description="Search text; for an unresolved claim the claim, for missing dates the ids.")
     missing_source_ids: list[str]
 
 
@@ -145,12 +145,12 @@ class SourceView(Result):
     score: float
     source: str | None = Field(description="Name of the document source.")
     origin: Literal["graph", "document", "raw_memory"]
-    relation: str | None = Field(description="How it is linked to another source, where that brought it in.")
+    relation: str | None = Field(description="Relation to another source, if that brought it in.")
     metadata: StoredJson
 
 
 class SourcePack(Result):
-    """The records that a section rests on, and what was left out."""
+    """Sources of a section, and counts of omitted ones."""
 
     section_id: str
     title: str
@@ -161,9 +161,9 @@ class SourcePack(Result):
     redaction_count: int
     correction_count: int
     correction_reasons: list[str]
-    freshness: dict[str, datetime | None] = Field(description="By source, when it last changed.")
+    freshness: dict[str, datetime | None] = Field(description="Time of the last change, by source.")
     unresolved_claims: list[str]
-    degraded: dict[str, str] = Field(description="What could not be searched, and a word for why.")
+    degraded: dict[str, str] = Field(description="Failed parts of the search, with reasons.")
 
 
 class Verification(Result):
@@ -194,7 +194,7 @@ class Artifact(Result):
     title: str
     markdown: str
     json_payload: StoredJson = Field(description="Empty unless the format is `json`.")
-    source_ids: list[str] = Field(description="What it cites, in the order of the text.")
+    source_ids: list[str] = Field(description="Cited records, in the order of the text.")
     section_source_ids: dict[str, list[str]]
     generated_text_hash: str
     verification: Verification

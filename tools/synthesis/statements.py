@@ -55,7 +55,7 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
     for place, pack in enumerate(packs):
         here = [each for each in pack.sources if homes[each.id] == place and not each.is_redacted]
         found = [_statement(each, pack, extent) for each in here]
-        # The heading of a part of a document alone says nothing.
+        # A heading alone states nothing.
         statements = _nested([each for each in found if each.text or each.source.origin != "document"])
         told.append(Told(pack, tuple(statements), tuple(_elsewhere(packs, homes, place))))
     kept = _once(told)

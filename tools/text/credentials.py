@@ -64,7 +64,7 @@ _KINDS = (
 
 
 def redacted(text: str) -> tuple[str, list[str]]:
-    """Replace what looks like a credential; return the text and the kind of each."""
+    """Replace texts that look like credentials; return the text and the kind of each."""
     hinted, kinds = set(filter(text.lower().__contains__, _HINTS)), []
     for kind, (hints, pattern) in zip(_KINDS, _PATTERNS, strict=True) if hinted else ():
         if not hinted.isdisjoint(hints):

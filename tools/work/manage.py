@@ -55,7 +55,7 @@ ABSENT: Mapping[str, str] = {
 
 
 class ManageRequest(Request):
-    """An action, what it is done to, and what it needs to know."""
+    """An action, its target and its fields."""
 
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
         description=f"One of {', '.join(ACTIONS)}."
@@ -67,7 +67,7 @@ class ManageRequest(Request):
     )
     data: JsonObject | None = Field(
         None,
-        description="What the action needs. start_task: assignee. block_task: reason. submit_review: pr_url, "
+        description="Fields of the action. start_task: assignee. block_task: reason. submit_review: pr_url, "
         "commit_shas. complete_task: actual_hours, learnings, cited_ids. archive_task, archive_epic: reason. "
         "update_task: name, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
         "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
@@ -76,7 +76,7 @@ class ManageRequest(Request):
         "superseded, hide, redact, revise, restore, delete), reason, revised_content, replacement_source_id, metadata, "
         "duplicate_of_source_id. review: kind, limit. edit: content. "
         "crawl: url, source_name, project, depth, pages, include, exclude (paths). refresh all: project. "
-        "Deeds on tasks and epics: expected_revision.",
+        "Actions on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."

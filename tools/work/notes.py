@@ -1,4 +1,4 @@
-"""Notes on tasks, readable by whoever may read the task."""
+"""Notes on tasks, with the readers of the task."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,9 +25,9 @@ class AddNoteRequest(Request):
     """A note on a task."""
 
     task_id: EntityId = Field(description="The task's id.")
-    content: Said = Field(description="What there is to say.")
-    author_type: AuthorType = Field("user", description="Whether an agent or a person says it.")
-    author_name: Wanted = Field("", description="What the author is called.")
+    content: Said = Field(description="Text.")
+    author_type: AuthorType = Field("user", description="Kind of author.")
+    author_name: Wanted = Field("", description="Name of the author.")
 
 
 class NoteView(Result):
@@ -51,7 +51,7 @@ class NoteView(Result):
     "entity_created",
 )
 def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
-    """Write a note on a task. Whoever may read the task reads it; it moves with the task and is deleted with it."""
+    """Write a note on a task. It has the readers of the task, and moves and is deleted with it."""
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         task = present(caller, tx.records.entity(request.task_id), request.task_id, "task")
@@ -85,7 +85,7 @@ class NotesView(Result):
     """The latest notes on a task, the newest first."""
 
     notes: Sequence[NoteView]
-    count: int = Field(description="How many notes are in this answer.")
+    count: int = Field(description="Number of notes in this answer.")
 
 
 @entry(Route("GET", "/api/tasks/{task_id}/notes", tag="tasks", errors=(404,)))

@@ -54,7 +54,7 @@ class PrioritizeRequest(PlanRequest):
 class SuggestRequest(PlanRequest):
     """A project or epic to choose tasks from."""
 
-    assignee: Label | None = Field(None, description="Leave out what is assigned to others than this person.")
+    assignee: Label | None = Field(None, description="Leave out tasks assigned only to others than this person.")
     limit: int = Field(5, ge=1, le=100, description="Most tasks.")
 
 
@@ -93,7 +93,7 @@ class Ranked:
 def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
     """Put the open tasks of a project or epic in order.
 
-    What can go on comes before what waits or is blocked; then by priority, due date, how many tasks wait for it, age.
+    Actionable tasks come before waiting and blocked ones; then by priority, due date, how many tasks wait for it, age.
     """
     ranked = _ranked(app, call.caller, request.entity_id)
     shown = ranked[: request.limit]

@@ -55,13 +55,13 @@ IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "pare
 class CreateTaskRequest(Request):
     """A task to create."""
 
-    title: Name = Field(description="Title: one line that says what is to be done.")
+    title: Name = Field(description="Title in one line.")
     project_id: EntityId = Field(description="Id of the project that it belongs to.")
-    description: Description | None = Field(None, description="What is to be done, in full.")
-    priority: Priority = Field("medium", description="How much it matters.")
-    complexity: Complexity = Field("medium", description="How hard it is.")
+    description: Description | None = Field(None, description="Full description.")
+    priority: Priority = Field("medium", description="Importance.")
+    complexity: Complexity = Field("medium", description="Difficulty.")
     status: TaskStatus = Field("todo", description="The state in which it begins.")
-    assignees: Assignees | None = Field(None, description="Who works on it.")
+    assignees: Assignees | None = Field(None, description="Names of the assignees.")
     epic_id: EntityId | None = Field(None, description="Id of the epic that it is part of.")
     parent_task_id: EntityId | None = Field(None, description="Id of the task that it is a part of.")
     feature: Label | None = Field(None, description="The feature that it is for.")
@@ -102,7 +102,7 @@ class UpdateTaskRequest(OnTask):
     status: TaskStatus | None = Field(None, description="New state. A task that is archived stays archived.")
     priority: Priority | None = Field(None, description="New priority.")
     complexity: Complexity | None = Field(None, description="New complexity.")
-    assignees: Assignees | None = Field(None, description="Who works on it from now on.")
+    assignees: Assignees | None = Field(None, description="New assignees.")
     epic_id: EntityId | None = Field(None, description="Id of its new epic; null takes it out of its epic.")
     parent_task_id: EntityId | None = Field(None, description="Id of its new parent task; null for none.")
     feature: Label | None = Field(None, description="New feature; null for none.")
@@ -120,7 +120,7 @@ class UpdateTaskRequest(OnTask):
 def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
     """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
 
-    A change of status has the side effects of that move's own route, except that it assigns nobody.
+    A change of status has the side effects of that move's own route, except that it changes no assignee.
     """
     with naming_fields_of(request), changing(app, call, request, "update_task") as work:
         more: JsonObject = {}
@@ -143,7 +143,7 @@ def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
 class StartTaskRequest(OnTask):
     """A task to start."""
 
-    assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
+    assignee: Assignee | None = Field(None, description="Assignee; by default the caller.")
 
 
 @move("task", "start")
@@ -158,7 +158,7 @@ def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
 class BlockTaskRequest(OnTask):
     """A task that cannot go on."""
 
-    reason: Reason = Field(description="What is in the way.")
+    reason: Reason = Field(description="Reason of the block.")
 
 
 @move("task", "block")
@@ -204,7 +204,7 @@ class CompleteTaskRequest(OnTask):
 
     actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
     learnings: Content | None = Field(
-        None, description="What was learned. It is kept as an episode that whoever reads the task can read."
+        None, description="Lessons learned, kept as an episode with the readers of the task."
     )
     cited_ids: Ids | None = Field(
         None, description="Ids of records that helped: the task refers to them then, and they count as cited."
@@ -213,7 +213,7 @@ class CompleteTaskRequest(OnTask):
 
 @move("task", "complete", "entity_pending", "entity_created")
 def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
-    """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
+    """Complete a task. Lessons learned become an episode; an epic whose tasks are all done is completed."""
     learnings, session_key = nonblank(request.learnings), session_of(app, call)
     cited = [each for each in request.cited_ids or () if each != request.task_id]
     with changing(app, call, request, "complete_task") as work:
@@ -249,7 +249,7 @@ class UpdateEpicRequest(OnEpic):
         None, description="New state; `completed` and `archived` are for maintainers of the project."
     )
     priority: Priority | None = Field(None, description="New priority.")
-    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
+    assignees: Assignees | None = Field(None, description="New assignees.")
     tags: Labels | None = Field(None, description="New labels.")
 
 
@@ -277,13 +277,13 @@ class CompleteEpicRequest(OnEpic):
     """An epic that is done."""
 
     learnings: Content | None = Field(
-        None, description="What was learned. It is kept as an episode that whoever reads the epic can read."
+        None, description="Lessons learned, kept as an episode with the readers of the epic."
     )
 
 
 @move("epic", "complete", "entity_pending", "entity_created")
 def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> EpicDone:
-    """Say that an epic is completed, whatever its tasks are; for maintainers. What was learned becomes an episode."""
+    """Complete an epic, whatever the states of its tasks; for maintainers. Lessons learned become an episode."""
     learnings = nonblank(request.learnings)
     with changing(app, call, request, "complete_epic", MAINTAINER) as work:
         work.move("completed", learnings=learnings)

@@ -89,7 +89,7 @@ class WorkChange:
     expected_revision: int | None
     entity: Entity
     followed: list[Entity] = field(default_factory=list)
-    """Epics whose status follows, and the episode of what was learned."""
+    """Epics whose status follows, and the episode of lessons learned."""
 
     def listed(self, key: str) -> list[JsonValue]:
         value = self.entity.metadata.get(key)
@@ -103,7 +103,7 @@ class WorkChange:
         self.apply(metadata=without_none({"status": status, **metadata}))
 
     def learn(self, text: str | None) -> None:
-        """Store what was learned as an episode derived from the task or epic, unless its readers have it."""
+        """Store lessons learned as an episode derived from the task or epic, unless its readers have it."""
         subject = self.entity
         there = {(each.content, each.visibility) for each in self.tx.records.learned_on(subject.id)}
         if text is None or (text, subject.visibility) in there:

@@ -89,7 +89,7 @@ def lost_parameters(paths: Mapping[str, str], *ends: Callable[[str], str]) -> It
 
 
 def _ordered(changes: Sequence[Change]) -> tuple[Change, ...]:
-    # Where the project wrote its notes, what it says nothing of is a change only if its commit says so plainly.
+    # If the project wrote notes, a change missing there is internal unless its commit plainly says otherwise.
     is_told = any(change.own for change in changes)
     done = [replace(each, kind="internal") if is_told and not _is_plain(each) else each for each in changes]
     return (*(each for each in done if each.own), *sorted((each for each in done if not each.own), key=_rank))

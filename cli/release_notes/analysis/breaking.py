@@ -95,7 +95,7 @@ def removes_deprecated(text: str) -> bool:
 
 
 def says_so(text: str, body: str = "") -> bool:
-    """Return whether words tell that something public goes or breaks; enough only for what is documented."""
+    """Return whether a text says that something public is removed or breaks; counts only for documented things."""
     if _SENTENCE.search(text) or _SENTENCE.search(body[:20_000]):
         return True
     if _RENAMES.match(text):

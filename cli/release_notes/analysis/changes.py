@@ -1,4 +1,4 @@
-"""Changes of a range: commits grouped by pull request, merge and squashed list, without what was reverted."""
+"""Changes of a range: commits grouped by pull request, merge and squashed list, without reverted ones."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Entry(NamedTuple):
 
 
 def read_merge(subject: str, body: str) -> tuple[str, str, str | None] | None:
-    """Return title, text and number of a merged pull request or topic; None if nobody wrote anything."""
+    """Return title, text and number of a merged pull request or topic; None without a text."""
     subject = re.sub(r"^(?:chore|build|ci)(?:\([^)]*\))?:\s*", "", subject)
     number = _REQUEST.search(body)
     if match := _MERGED.match(subject):

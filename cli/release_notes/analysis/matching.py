@@ -16,7 +16,7 @@ from cli.release_notes.words import letters
 
 HEAD_OF_CHANGELOG, ALIKE = 60_000, 40
 LITTLE, MOST, ALMOST_ALL = 0.25, 0.6, 0.9
-"""Shares of words in common: with the commit that wrote the entry, with others, with others of another number."""
+"""Least shares of common words: with the commit that wrote the entry, with others, with others despite a number."""
 
 
 class Writers:
@@ -37,7 +37,7 @@ class Writers:
         return found[:1] or writers[-1:]
 
     def told_apart(self, own: Iterable[Own], purpose: str) -> tuple[Change, ...]:
-        """Return the entries that are no changes: steps for whoever upgrades, or known issues."""
+        """Return the entries of a section other than changes: migration steps or known issues."""
         wrote = ((each, self.of(each)) for each in own if each.purpose == purpose)
         return tuple(_in_own_words(each, [], entries) for each, entries in wrote if entries)
 
@@ -57,7 +57,7 @@ class Index:
                 self._by_key.setdefault(key, []).append(at)
 
     def about(self, own: Own) -> tuple[list[int], list[Entry]]:
-        """Return the changes by commit, text, number, author or words; if there are none, who wrote the entry."""
+        """Match changes by commit, text, number, author or words; without a match, return the commits of the entry."""
         words = _words(own.text)
         keys = [*(sha[:7] for sha in own.shas), f"={letters(own.text)}"]
         found = [at for key in keys for at in self._by_key.get(key, ())]
@@ -67,7 +67,7 @@ class Index:
             found = sharing or numbered
         wrote = self._writers.of(own) if not found else []
         if wrote:
-            # Who makes a release, or tidies the changelog, writes entries about the work of others.
+            # The commit that wrote the entry may be a release or a clean-up, and describe the work of others.
             by_writer = self._by_key.get(wrote[0].sha[:7], ())
             near = [at for at in by_writer if fragment(own.path) or self._share(words, at) > LITTLE]
             best = max(range(len(self._words)), key=partial(self._share, words), default=None)
@@ -86,7 +86,7 @@ def _words(text: str) -> set[str]:
 
 
 def told(changes: Sequence[Change], own: Iterable[Own], writers: Writers) -> list[Change]:
-    """Return the changes in the project's own words, in their order, and then those that it says nothing of."""
+    """Return the matched changes in the words and order of the project's notes, then the unmatched ones."""
     index = Index(changes, writers)
     result: dict[int, Change] = {}
     used: dict[int, str] = {}

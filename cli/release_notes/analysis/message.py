@@ -147,7 +147,7 @@ def listed_in(body: str, message: Change) -> list[Change]:
 
 
 def _prose(text: str, subject: str) -> list[str]:
-    # The headings of a template are no text; what stands below some of them is none either.
+    # Skip the headings of a template, and the sections below some of them.
     kept: list[str] = []
     beside, at = False, 0
     headings = [match for match in _HEADING.finditer(text) if not match["fence"]]

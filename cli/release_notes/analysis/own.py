@@ -91,7 +91,7 @@ def own_words(paths: Mapping[str, str], old: Reading, new: Reading, floor: str |
 
 
 def fragment(path: str) -> tuple[ChangeKind | None, bool, str | None] | None:
-    """Return the kind, whether it breaks, and the number that a fragment's name tells; None if it is no fragment."""
+    """Return the kind, whether it breaks, and the number that a fragment's name tells; None for another file."""
     match = None if _CHANGESET.search(path) else _FRAGMENT.search(path)
     kind, breaking = _classify(match["type"]) if match else (None, False)
     if not (kind or _CHANGESET.search(path)):
@@ -169,7 +169,7 @@ def _bare(text: str) -> str:
 
 
 def _classify(group: str) -> tuple[ChangeKind | None, bool]:
-    # The nearest heading decides; below one of breaking changes, all but what is only deprecated breaks.
+    # The nearest heading decides; below one of breaking changes, all but deprecations break.
     titles = group.split(" / ")[::-1]
     found = (kind for title in titles for kind, pattern in _GROUPS.items() if re.search(pattern, title, re.I))
     kind = next(found, None)

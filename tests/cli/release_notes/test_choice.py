@@ -87,10 +87,10 @@ OPENAI, OLLAMA = {"provider": "openai", "model": "m"}, {"provider": "ollama", "m
 REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
     "no key": (OPENAI, {}, "set OPENAI_API_KEY"),
     "no key for a model alone": ({"model": "m"}, {}, "OPENAI_API_KEY"),
-    "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "that begin with sk-ant-"),
-    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "and no blank"),
+    "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "starting with sk-ant-"),
+    "broken key": (OPENAI, {"OPENAI_API_KEY": f"{KEY}\nx"}, "and no spaces"),
     "no model": ({"provider": "ollama"}, {}, "--model"),
-    "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
+    "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "unknown provider acme. Name one of openai, anthropic"),
     "no time": (OLLAMA, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
     "no address": (OLLAMA, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
 }

@@ -132,7 +132,7 @@ def test_a_file_that_somebody_else_changes_meanwhile_is_left_alone(
         sync(descriptor)
 
     monkeypatch.setattr(os, "fsync", meanwhile)
-    with pytest.raises(ReleaseNotesFailed, match="changed by somebody else"):
+    with pytest.raises(ReleaseNotesFailed, match="changed by another program"):
         update_file(file, NEW, "1.1.0")
     assert file.read_bytes() == b"theirs"
     assert [*file.parent.iterdir()] == [file]

@@ -297,8 +297,8 @@ def test_long_texts_are_split_for_a_server_of_unknown_tokenizer(server: Server) 
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"model": None}, "ENGRAIN_EMBEDDING_MODEL"), ({"base_url": "localhost:8080"}, "is no address"),
-        ({"base_url": "ftp://localhost"}, "is no address"), ({"base_url": "http://localhost:port"}, "is no address"),
+        ({"model": None}, "ENGRAIN_EMBEDDING_MODEL"), ({"base_url": "localhost:8080"}, "is not a URL"),
+        ({"base_url": "ftp://localhost"}, "is not a URL"), ({"base_url": "http://localhost:port"}, "is not a URL"),
         ({"base_url": f"http://user:{KEY}@localhost"}, "ENGRAIN_EMBEDDING_API_KEY"),
         ({"base_url": f"http://localhost/?key={KEY}"}, "ENGRAIN_EMBEDDING_API_KEY"),
         ({"api_key": f"{KEY}\nX-Other: 1"}, "copy it again"), ({"api_key": f"{KEY}é"}, "copy it again"),

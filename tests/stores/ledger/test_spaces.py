@@ -74,7 +74,7 @@ def test_who_leaves_is_in_no_space_any_more_and_comes_back_to_none(ledger: Ledge
 
 def test_whoever_is_no_member_of_the_organization_joins_no_space(ledger: Ledger) -> None:
     ledger.spaces.create(space())
-    with pytest.raises(InvalidRequest, match="no member"):
+    with pytest.raises(InvalidRequest, match="not a member"):
         put(ledger, BOB)
     with pytest.raises(NotFound, match="memory_space_not_found"):
         put(ledger, ANN, space_id="absent")

@@ -29,7 +29,7 @@ def test_a_type_that_there_is_not_is_named_by_its_place_and_the_types_that_there
 def test_a_refusal_is_one_sentence_with_one_end() -> None:
     with pytest.raises(ValidationFailed) as refused:
         parse(ExploreRequest, {"relationship_types": ["PART_OFF"]})
-    assert refused.value.message == "relationship_types.0: PART_OFF is no relationship type; did you mean PART_OF?"
+    assert refused.value.message == "relationship_types.0: PART_OFF is not a relationship type; did you mean PART_OF?"
     with pytest.raises(ValidationFailed) as refused:
         parse(Find, {"query": ""})
     assert refused.value.message.endswith("character.")

@@ -358,7 +358,7 @@ async def test_what_was_made_of_somebody_elses_memory_is_shown_to_no_more_people
     metadata = {"project_id": project, "raw_memory_id": kept["id"]}
     made = await maker.call("create_entity", name="Flush", metadata=metadata)
     for change in ({"memory_scope": "organization"}, {"memory_scope": "project"}, {"project_id": other}):
-        await maker.refused("update_entity", Forbidden, match="somebody else", entity_id=made["id"], metadata=change)
+        await maker.refused("update_entity", Forbidden, match="another user", entity_id=made["id"], metadata=change)
     await maker.call("update_entity", entity_id=made["id"], metadata={"memory_scope": "private"})
     own = await keep(maker, memory_scope="project", scope_key=project)
     made = await maker.call("create_entity", name="Own", metadata={**metadata, "raw_memory_id": own["id"]})

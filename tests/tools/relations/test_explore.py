@@ -222,7 +222,9 @@ async def test_an_unknown_relationship_is_refused_with_the_nearest(owner: Person
     }
     for operation, fields in questions.items():
         for unknown, said in (("depend_on", "did you mean DEPENDS_ON?"), ("{zz}", "known are ABOUT, APPLIES_TO, ")):
-            with pytest.raises(ValidationFailed, match=re.escape(f"{unknown} is no relationship type; {said}")) as no:
+            with pytest.raises(
+                ValidationFailed, match=re.escape(f"{unknown} is not a relationship type; {said}")
+            ) as no:
                 await owner.call(operation, **fields, relationship_types=["ABOUT", unknown])
             assert no.value.details == {"field": "body.relationship_types.1", "expected": "a relationship type"}
 

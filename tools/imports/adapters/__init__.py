@@ -1,4 +1,4 @@
-"""Adapters: readers of other tools' files, by family, and the batches in which what they read is sent."""
+"""Adapters: readers of other tools' files, by family, and the batches of records to send."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -49,7 +49,7 @@ Parse = Callable[[SourceFile], Iterator[Item]]
 
 @dataclass(slots=True)
 class Format:
-    """Adapter made of two functions: which files, and what is in one. Both yield the same each time."""
+    """Adapter made of two functions: one lists the files, one reads a file. Both are deterministic."""
 
     name: str
     """Stable, as users type it: `claude-code`, `mbox`."""
@@ -201,7 +201,7 @@ def json_object(data: object) -> Object:
         value = json.loads(data.decode("utf-8-sig", "replace") if isinstance(data, bytes) else str(data))
         if isinstance(value, dict):
             return value
-    raise ValueError("It is no JSON object.")
+    raise ValueError("It is not a JSON object.")
 
 
 def json_lines(file: SourceFile) -> Iterator[tuple[PlaceInSource, Object] | SkippedPart]:
@@ -226,7 +226,7 @@ def json_array(file: SourceFile) -> Iterator[Any]:
     with TextIOWrapper(file.open(), "utf-8-sig", "replace") as stream:
         text, at = stream.read(2**20).lstrip(), 1
         if not text.startswith("["):
-            raise ValueError("It is no JSON array.")
+            raise ValueError("It is not a JSON array.")
         while True:
             found = _VALUE.search(text, at)
             at = found.start() if found else len(text)

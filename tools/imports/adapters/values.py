@@ -1,4 +1,4 @@
-"""Values of JSON that nobody checked."""
+"""Readers of unvalidated JSON values."""
 
 import re
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def first_line(text: str) -> str:
 
 
 def moment(value: object) -> str | None:
-    """Return a time as ISO 8601, a text as it is written; None if it is no time. Large numbers are milliseconds."""
+    """Return a time as ISO 8601, a text unchanged; None for other values. Large numbers are milliseconds."""
     try:
         if isinstance(value, str) and value[:4].isdigit():
             read_span(value, now=datetime.now(UTC))
