@@ -111,7 +111,7 @@ def memory_id_of(manifest_id: str) -> str:
 
 
 def erase_made(tx: Transaction, record: Entity) -> str | None:
-    """Delete what was made of an experience, but for the record itself, its manifest or raw memory, deleted next.
+    """Delete the records made of an experience, except the given manifest or raw memory, deleted next.
 
     Return the id of the raw memory; None if the record belongs to no experience.
     """
