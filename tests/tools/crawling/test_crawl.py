@@ -298,7 +298,7 @@ async def test_all_sources_are_crawled_again(owner: Person, member: Person, page
 
 async def test_what_is_no_page_or_was_not_crawled_is_refused(owner: Person, pages: TestSite) -> None:
     for url in ("ftp://x.org/", "/etc/passwd", "file:///etc/passwd", "http://ada:pw@x.org/", "http://[/", "https://"):
-        await owner.refused("crawl_source", InvalidRequest, url=url, match="no address")
+        await owner.refused("crawl_source", InvalidRequest, url=url, match="not the address")
     page = [{"url": "a.md", "content": "Words."}]
     made = await owner.call("ingest_documents", source_name="D", source_url="file:///docs", documents=page)
     await owner.refused("sync_source", InvalidRequest, source_id=made["source_id"], match="did not crawl")
