@@ -154,7 +154,6 @@ def open_stores(
         stack.callback(ledger.close)
         process_id = _kept(folder.path / "instance", lambda: uuid.uuid4().hex)
         ledger.idempotency.release_dead_claims(process_id)
-        ledger.jobs.release_holder(process_id)
         workers = Workers(settings.reading_threads)
         spec = _spec(EmbeddingSpec, settings, "embedding")
         if embedder is None and (embedder := build_embedder(spec, workers)) is not None:
@@ -178,6 +177,7 @@ def open_stores(
         indexer.start()
         stack.callback(indexer.close)
         ledger.listen()
+        ledger.jobs.release_holder(process_id)
         yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
 
 

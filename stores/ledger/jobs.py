@@ -108,7 +108,8 @@ class Jobs(Store):
         held = update(_jobs).where(_jobs.c.holder == holder, _jobs.c.state == "in_progress")
         queued = {"state": "queued", "due_at": self._in(0), "attempts": _jobs.c.attempts - (0 if crashed else 1)}
         with self._database.write() as connection:
-            return connection.execute(held.values(queued)).rowcount
+            rows = connection.execute(held.values(queued).returning(*_JOBS.columns)).all()
+        return len([self._told(_JOBS.read(row)) for row in rows])
 
     def prune(self) -> int:
         over = delete(_jobs).where(_jobs.c.due_at.is_(None), _jobs.c.finished_at < to_micros(self._clock() - JOBS_KEPT))

@@ -53,6 +53,10 @@ TOKEN = "ghp_" + "a1B2" * 9
         ('PASSWORD="C:\\"', "PASSWORD=[redacted]"),
         ("ENCRYPTION_KEY=walrus make", "ENCRYPTION_KEY=[redacted] make"),
         ("key: 'a1B2c3D4e5F6'", "key: '[redacted]'"),
+        (f"dckr_{'pat_' + 'a1B2' * 7} SG{'.' + 'a1B2' * 5}-_.{'a1B2' * 10}_-x.", "[redacted] [redacted]."),
+        ("mysql -u ada -psecret99 app\nmysqldump -p'x y'", "mysql -u ada -p[redacted] app\nmysqldump -p[redacted]"),
+        ("sshpass -p hunter2 ssh -p2222 x", "sshpass -p [redacted] ssh -p2222 x"),
+        (f"/b?sig=a1B2%2Fa1B2%2Bc3D4%3D&X-Amz-Signature={'a1b2' * 16}", "/b?sig=[redacted]&X-Amz-Signature=[redacted]"),
         ("signingKey = Zm9v-YmFy_" + "a1B2" * 9, "signingKey = [redacted]"),
     ],
 )
@@ -62,7 +66,7 @@ def test_credentials_are_redacted(text: str, left: str) -> None:
     assert redacted(left) == (left, [])
 
 
-@pytest.mark.parametrize("seed", ["key=", "key:", "eyJ-", "x_KEY=-u", "-u a", "secret='", "://", "tokentoken"])
+@pytest.mark.parametrize("seed", ["key=", "key:", "eyJ-", "x_KEY=-u", "mysql -u a", "secret='", "://", "tokentoken"])
 def test_a_hostile_text_is_read_in_linear_time(seed: str) -> None:
     # Less than a second; it takes many minutes where each beginning reads to the end.
     assert redacted(seed * 30_000)[0]
@@ -75,6 +79,7 @@ def test_a_hostile_text_is_read_in_linear_time(seed: str) -> None:
         "The password is not valid.", "its token was revoked", "docker run -u 1000:1000 x", "tool -u https://x.org/y",
         "https://example.org:8420/x", "def test_tokens_are_counted(): ...", "monkey: banana",
         "key: app.kubernetes.io/name", "sort_key=created_at", '{"key": "project_5f0c2a91d3e4"}', "KeyError: 'x1'",
+        "docker run --name mysql -p3306:3306 mysql:8", "mysql -u ada -P3307 -p app", "?sig=1&x=2", "See SG.md.",
     ],
 )  # fmt: skip
 def test_other_text_stays(text: str) -> None:

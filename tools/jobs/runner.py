@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 import anyio
+import anyio.to_thread
 import structlog
 
 from stores.errors import BadGateway, Conflict, EngrainError, RateLimited, Unavailable
@@ -112,7 +113,10 @@ class Runner:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._keep_lease, running)
                 async with self._turns:
-                    await self._carry_out(running)
+                    held = (await in_thread(self._jobs.find, job.organization_id, [job.id])).get(job.id)
+                    # It may have been cancelled or taken over while it waited for its turn.
+                    if held is not None and (held.state, held.token) == ("in_progress", job.token):
+                        await self._carry_out(running)
                 tasks.cancel_scope.cancel()
         except Exception:  # the edge of a job: cancelled, taken over, or its lease will run out
             log.warning("job_left", job_id=job.id, exc_info=True)
@@ -130,8 +134,10 @@ class Runner:
         try:
             if attempts > function.attempts:
                 raise EngrainError("Its worker was lost too often.")
-            with anyio.fail_after(function.timeout_s):
-                begun = await in_thread(function.run, self._host, running)
+            # Only the time-out abandons a thread; its fencing token refuses later writes. A stop waits for it.
+            with anyio.fail_after(function.timeout_s, shield=True) as limit:
+                begun = await anyio.to_thread.run_sync(function.run, self._host, running, abandon_on_cancel=True)
+                limit.shield = False
                 result = begun if isinstance(begun, dict) else await begun
             await in_thread(self._jobs.finish, running.job, result)
         except NotYet as wait:

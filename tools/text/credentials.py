@@ -9,13 +9,17 @@ _CUT = rf"\A(?:(?!-----).){{1,20000}}-----END {_PEM}"
 """A private key whose beginning was cut off."""
 _CREDENTIALS = (
     (("-----begin", "-----end"), re.compile(rf"(?s)-----BEGIN ({_PEM}).*?(?:-----END \1|\Z)|{_CUT}")),
-    # Issued keys with a prefix of their own: ours and Stripe's, GitHub, GitLab, Slack, AWS, Google, npm, PyPI, models.
+    # Issued keys with a prefix of their own: ours and Stripe's, GitHub, Docker, GitLab, Slack, npm, PyPI, models;
+    # then AWS, Google, SendGrid.
     (("_live_", "_test_"), re.compile(r"\b(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9_-]{16,}")),
     (
-        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "npm_", "pypi-", "sk-", "hf_"),
-        re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abposr]-|npm_|pypi-|sk-|hf_)[A-Za-z0-9_-]{16,}"),
+        ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "xox", "npm_", "pypi-", "sk-", "hf_"),
+        re.compile(r"\b(?:gh[pousr]_|(?:github|dckr)_pat_|glpat-|xox[abposr]-|npm_|pypi-|sk-|hf_)[A-Za-z0-9_-]{16,}"),
     ),
-    (("akia", "asia", "aiza"), re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{35}")),
+    (
+        ("akia", "asia", "aiza", "sg."),
+        re.compile(r"\b(?:(?:AKIA|ASIA)[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|SG\.[\w-]{16,64}\.[\w-]{32,64})"),
+    ),
     # JSON Web Tokens.
     (("eyj",), re.compile(r"(?<![\w-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*")),
     (("bearer ",), re.compile(r"(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE)),
@@ -45,6 +49,14 @@ _NAMED_VALUES = tuple(
         # User and password as for curl; not the numbers of a user and a group, nor a URL.
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?!\d+:\d+\b)[^\s\"':]{0,256}:(?!//)[^\s\"']+"),
+        # Not the ports of a container.
+        (
+            ("mysql", "mariadb"),
+            r"\b(?:mysql|mariadb)[\w-]{0,9} [^\n|;&]{0,200}?(?<=\s)(?-i:-p)",
+            rf"(?![\d.:]{{1,40}}(?!\S)){_VALUE}",
+        ),
+        (("sshpass",), r"\bsshpass +(?-i:-p) ?", _VALUE),
+        (("sig=", "signature="), r"(?:[?&]sig|X-Amz-Signature)=", r"[\w%+/=.~-]{16,}"),
         (_NAMES, rf"{_NAMED}[\w-]{{0,40}}(?:{_IS}|[\"']?\s+(?=[\"']))|(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[= ]", _VALUE),
         (
             (*_NAMES, "passp", "passc", "pin "),
@@ -59,7 +71,7 @@ _PATTERNS = (*_CREDENTIALS, *_NAMED_VALUES)
 _HINTS = frozenset(hint for hints, _ in _PATTERNS for hint in hints)
 _KINDS = (
     "private key", "issued key", "issued key", "cloud key", "JSON Web Token", "bearer token", "web hook",
-    "URL password", "header", "cookie", "login", "login", *["named value"] * 4,
+    "URL password", "header", "cookie", *["login"] * 4, *["named value"] * 5,
 )  # fmt: skip
 
 

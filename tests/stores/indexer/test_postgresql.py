@@ -1,10 +1,17 @@
 """The indexer over a ledger that several processes share, on a server that may go away."""
 
+from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
+import pytest
+
+from stores.indexer import IndexerOptions
 from tests.indexes import degraded, differences
 from tests.postgres import PostgresServer
 from tests.stores.indexer.samples import ORG, World, draft, until
+from tools.app import open_stores
+from tools.runtime.settings import Settings
 
 
 def test_two_servers_of_one_ledger_each_follow_it_into_indexes_of_their_own(database: str, tmp_path: Path) -> None:
@@ -24,6 +31,18 @@ def test_two_servers_of_one_ledger_each_follow_it_into_indexes_of_their_own(data
     finally:
         one.close()
         other.close()
+
+
+def test_a_notified_server_indexes_at_once(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.app.IndexerOptions", partial(IndexerOptions, poll_s=600, quiet_s=600))
+    of = partial(Settings, database_url=database, embedding_provider="none")
+    world = World(tmp_path, url=database)
+    with open_stores(of(data_dir=tmp_path / "1")) as one, open_stores(of(data_dir=tmp_path / "2")) as other:
+        world.ledger, ledger = one.ledger, world.ledger
+        assert other.indexer.wait_applied(ORG, 0, (), 20) == []
+        # Nobody waits for it or polls. The first commits may come before the other one listens.
+        until(lambda: other.indexer.applied(ORG, world.write(draft(uuid4().hex)) - 1), 20)
+    ledger.close()
 
 
 def test_while_the_ledger_is_away_the_indexes_stay_and_afterwards_they_follow_on(

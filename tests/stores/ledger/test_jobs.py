@@ -61,6 +61,9 @@ def test_a_job_is_taken_by_who_knows_its_function_and_tells_of_its_states(ledger
         ("queued", None), ("in_progress", None), ("in_progress", 1), ("complete", None),
     ]  # fmt: skip
     assert ledger.jobs.next_due(["count"]) is None
+    enqueue(ledger, "b")
+    take_one(ledger)
+    assert (ledger.jobs.release_holder("worker-1"), told[-1].job_id, told[-1].state) == (1, "b", "queued")
 
 
 def test_enqueuing_again_runs_a_job_once_more_only_if_it_has_begun(ledger: Ledger) -> None:

@@ -1,5 +1,6 @@
 """Jobs run once, are repeated after failures, and survive their worker."""
 
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -8,10 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from stores.errors import NotFound, Unavailable
+from stores.errors import Conflict, NotFound, Unavailable
 from stores.jobs import Job, JobDraft
 from stores.records import JsonObject
 from tests.people import Person
+from tests.stores.indexer.samples import until
 from tools.app import App
 from tools.frame.threads import in_thread
 from tools.jobs.functions import JobFunction, JobHost, NotYet, RunningJob
@@ -19,17 +21,15 @@ from tools.jobs.runner import Runner
 
 pytestmark = pytest.mark.anyio
 
-Body = Callable[[RunningJob], Awaitable[JsonObject]]
+Body = Callable[[RunningJob], Awaitable[JsonObject] | JsonObject]
 
 
 @asynccontextmanager
 async def worker(
     app: App, body: Body, name: str = "worker", *, lease_s: float = 30, timeout_s: float = 60
 ) -> AsyncIterator[Runner]:
-    async def run(_host: JobHost, running: RunningJob) -> JsonObject:
-        return await body(running)
-
-    runner = Runner(JobHost(app.ledger, app.settings), name, {"work": JobFunction("work", run, 3, timeout_s)})
+    function = JobFunction("work", lambda _host, running: body(running), 3, timeout_s)
+    runner = Runner(JobHost(app.ledger, app.settings), name, {"work": function})
     runner.lease_s, runner.backoff_s = lease_s, 0.01
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(runner.run)
@@ -76,14 +76,22 @@ async def attempts(running: RunningJob) -> JsonObject:
 async def test_a_failure_is_repeated_if_it_may_pass(
     owner: Person, error: Exception | None, count: int, sentence: str
 ) -> None:
-    async def body(running: RunningJob) -> JsonObject:
+    is_over, refused = threading.Event(), list[bool]()
+
+    def body(running: RunningJob) -> JsonObject:
         if error is not None:
             raise error
-        return await endless(running)
+        is_over.wait(30)
+        with pytest.raises(Conflict):
+            running.progress(1)
+        refused.append(True)
+        return {}
 
     async with worker(owner.app, body, timeout_s=0.1):
         await enqueue(owner, "a")
         job = await reached(owner, "a")
+        is_over.set()
+        await in_thread(until, lambda: error is not None or len(refused) == count)
     assert (job.state, job.attempts, job.error) == ("failed", count, sentence)
 
 
@@ -100,6 +108,19 @@ async def test_an_attempt_of_a_job_that_waits_does_not_count(owner: Person) -> N
         await enqueue(owner, "a")
         job = await reached(owner, "a", "complete")
     assert (job.attempts, job.error, begun) == (1, None, {"a": 5})
+
+
+async def test_a_job_cancelled_before_its_turn_is_not_run(owner: Person) -> None:
+    begun = dict[str, int]()
+    async with worker(owner.app, lambda running: {"n": begun.setdefault(running.job.id, 1)}) as runner:
+        runner._turns = anyio.CapacityLimiter(1)
+        async with runner._turns:
+            await enqueue(owner, "early")
+            await reached(owner, "early", "in_progress")
+            await in_thread(owner.app.ledger.jobs.cancel, owner.organization_id, "early")
+        await enqueue(owner, "late")
+        await reached(owner, "late")
+    assert ("early" in begun, "late" in begun) == (False, True)
 
 
 async def test_a_cancelled_job_is_left_by_its_worker(owner: Person) -> None:
