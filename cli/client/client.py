@@ -191,7 +191,7 @@ def open_client(
     file = CredentialFile.of_user()
     named = url or settings.url
     address = server_address(named) if named else file.read().default
-    is_own = address is None and local != "none" and settings.token is None
+    pid, is_own = None, address is None and local != "none" and settings.token is None
     if is_own:
         from cli.local.server import data_folder, ensure, running  # noqa: PLC0415 - not needed with another server
 
@@ -199,8 +199,8 @@ def open_client(
         own = ensure(folder, environ) if local == "start" else running(folder)
         if own is None:
             raise Unreachable(f"No server runs on {folder}.", "Start it: engrain up")
-        address, settings = own.address, replace(settings, token=own.key)
-    server = Server(address or DEFAULT)
+        address, pid, settings = own.address, own.pid, replace(settings, token=own.key)
+    server = Server(address or DEFAULT, pid)
     try:
         with understanding(server.address):
             yield Client(server, file, settings, is_own)

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from cli.client import Client, CommandFailed, open_client
-from cli.client.failure import Refused, Unreachable
+from cli.client.failure import Refused, TimedOut, Unreachable
 from cli.client.server import Answer, JsonObject
 from cli.local.project import project_of_folder
 from cli.local.server import alone, data_folder
@@ -99,6 +99,8 @@ class Proxy:
         for pause_s in PAUSES_S:
             try:
                 return self.exchange(client, asked, line, key)
+            except TimedOut:
+                raise
             except Unreachable as unreachable:
                 lost = unreachable
             time.sleep(pause_s)
@@ -120,9 +122,11 @@ class Proxy:
         else:
             headers |= {"Accept": "application/json, text/event-stream", **self.headers}
 
+        timeout_s = CALL_TIMEOUT_S if asked.get("method") in _NAMED_BY else None  # that of all commands
+
         def send(token: str) -> None:
             sent = {**headers, "Authorization": f"Bearer {token}"}
-            with client.server.exchange("POST", "/mcp", line, sent, CALL_TIMEOUT_S) as reply:
+            with client.server.exchange("POST", "/mcp", line, sent, timeout_s) as reply:
                 if reply.status == 401:
                     raise Refused(401, "invalid_token", "The server does not accept the token.", "", None)
                 self.pass_on(client, asked, reply)
