@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from cli.client import open_client
-from cli.client.failure import Refused
+from cli.client.failure import NotFound
 from cli.client.server import JsonObject
-from cli.local.project import project_of_folder
+from cli.local.project import project_for
 
 LIMIT_S = 1.5
 """The client waits 2 s, with the start of Python."""
@@ -51,14 +51,13 @@ def _leave() -> None:
 
 
 def _session_start(event: JsonObject) -> str:
-    project = project_of_folder(Path(event["cwd"])) or Path(event["cwd"]).name
-    body: JsonObject = PACK | {"goal": f"Work on {project}"}
     with open_client(os.environ) as client:
+        found = project_for(client, folder := Path(event["cwd"]))
+        project = found.name if found else folder.name
+        body: JsonObject = PACK | {"goal": f"Work on {project}"}
         try:
             pack = client.call("POST", "/api/context/pack", body | {"project": project})
-        except Refused as refused:
-            if refused.status != 404:
-                raise
+        except NotFound:
             pack = client.call("POST", "/api/context/pack", body)
     return _context("SessionStart", pack["markdown"]) if pack["total_items"] else ""
 
