@@ -23,8 +23,9 @@ import typer
 from platformdirs import user_state_dir
 
 from cli.client import Client, CommandFailed, guarded, open_client
-from cli.client.failure import Refused, understanding
+from cli.client.failure import NotFound, Refused, understanding
 from cli.client.server import JsonObject
+from cli.local.project import metrics_path
 from cli.options import UrlOption
 from stores.folder import replace_file
 from tools.text.credentials import redacted
@@ -52,7 +53,7 @@ def capture_run(
         with open_client(os.environ, url=url) as client:
             # Before the run, which may take hours: the login holds and may write, and the project is there.
             owner = _owner(client)
-            found = client.call("GET", f"/api/metrics/projects/{quote(project, safe='')}")["metrics"]["project_id"]
+            found = client.call("GET", metrics_path(project))["metrics"]["project_id"]
             folder = Path(user_state_dir("engrain", appauthor=False), "runs", quote(client.server.address, ""), owner)
             for path in folder.glob("*.json"):
                 guarded(partial(_send, client, path))
@@ -103,10 +104,8 @@ def _require_newest(client: Client, experience: JsonObject) -> None:
     query = urlencode({"source_id": experience["source_id"]})
     try:
         metadata = client.call("GET", f"{PATH}?{query}")["experience"]["metadata"]
-    except Refused as refused:
-        if refused.status == 404:
-            return
-        raise
+    except NotFound:
+        return
     # One without a time was sent by another program.
     if str(metadata.get("ended_at", "unknown")) > experience["metadata"]["ended_at"]:
         raise Refused(409, "conflict", f"A newer run of {experience['source_id']} is kept already.", "", None)

@@ -34,7 +34,7 @@ def login(
 ) -> None:
     if email is not None and api_key:
         raise CommandFailed("--email and --api-key exclude each other.", code=ExitCode.USAGE)
-    with open_client(os.environ, url=url, local="none") as client:
+    with open_client(os.environ, url=url, is_local=False) as client:
         client.kept()  # Fail on a damaged credentials file before the login, not after it.
         if is_in_clear(client.server.address):
             warn(f"{client.server.address} is not encrypted: others on the way can read what you send.")
@@ -182,7 +182,7 @@ def _secret(what: str) -> str:
 
 
 def logout(url: UrlOption = None) -> None:
-    with open_client(os.environ, url=url, local="none") as client:
+    with open_client(os.environ, url=url, is_local=False) as client:
         before = client.forget()
         if before is None:
             typer.echo(f"You are not logged in to {client.server.address}.")
@@ -208,7 +208,7 @@ def _end(client: Client, credential: Credential) -> CommandFailed | None:
 
 
 def whoami(url: UrlOption = None, as_json: JsonOption = False) -> None:
-    with open_client(os.environ, url=url, local="none") as client:
+    with open_client(os.environ, url=url, is_local=False) as client:
         described = _described(client, client.call("GET", "/api/auth/me"))
         print_json(described) if as_json else typer.echo(_text(described))
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from cli.client.credentials import Credential, CredentialFile, Credentials
-from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, Unreachable, understanding, warn
+from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import DEFAULT, JsonObject, Server, server_address
 from tools.runtime.client_settings import ClientSettings, read_client_settings
 
@@ -177,13 +177,11 @@ class Client:
 
 
 @contextmanager
-def open_client(
-    environ: Mapping[str, str], *, url: str | None = None, local: Literal["start", "find", "none"] = "start"
-) -> Iterator[Client]:
+def open_client(environ: Mapping[str, str], *, url: str | None = None, is_local: bool = True) -> Iterator[Client]:
     """Open the server of the option, of ENGRAIN_URL, of the last login, or this machine's, or raise CommandFailed.
 
-    This machine's own server needs no login; where it does not run it is started, or with `find` Unreachable. Without
-    it the address is the default one. An answer that the block does not understand is Unreachable, too.
+    This machine's own server needs no login; where it does not run it is started. Unless `is_local`, the address is
+    the default one instead. An answer that the block does not understand is Unreachable, too.
     """
     settings, warnings = read_client_settings(environ)
     for warning in warnings:
@@ -191,19 +189,16 @@ def open_client(
     file = CredentialFile.of_user()
     named = url or settings.url
     address = server_address(named) if named else file.read().default
-    is_own = address is None and local != "none" and settings.token is None
-    if is_own:
-        from cli.local.server import data_folder, ensure, running  # noqa: PLC0415 - not needed with another server
+    own = None
+    if address is None and is_local and settings.token is None:
+        from cli.local.server import data_folder, ensure  # noqa: PLC0415 - not needed with another server
 
-        folder = data_folder(environ)
-        own = ensure(folder, environ) if local == "start" else running(folder)
-        if own is None:
-            raise Unreachable(f"No server runs on {folder}.", "Start it: engrain up")
+        own = ensure(data_folder(environ), environ)
         address, settings = own.address, replace(settings, token=own.key)
-    server = Server(address or DEFAULT)
+    server = Server(address or DEFAULT, own.pid if own else None)
     try:
         with understanding(server.address):
-            yield Client(server, file, settings, is_own)
+            yield Client(server, file, settings, own is not None)
     finally:
         server.close()
 

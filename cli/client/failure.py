@@ -31,6 +31,10 @@ class Unreachable(CommandFailed):
     code = ExitCode.UNREACHABLE
 
 
+class TimedOut(Unreachable):
+    """The server may have received the request: it is not to be sent again."""
+
+
 class NotLoggedIn(CommandFailed):
     code = ExitCode.NOT_LOGGED_IN
 
@@ -43,6 +47,10 @@ class Refused(CommandFailed):
         self.status = status
         self.error = error
         self.retry_after_s = retry_after_s
+
+
+class NotFound(Refused):
+    """A refusal with the status 404."""
 
 
 @contextmanager

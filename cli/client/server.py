@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from auth.external.addresses import is_this_machine
-from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable
+from cli.client.failure import CommandFailed, ExitCode, NotFound, Refused, TimedOut, Unreachable
 
 DEFAULT = "http://127.0.0.1:8420"
 
@@ -80,8 +80,8 @@ class Answer(NamedTuple):
 class Server:
     """A server, connected by the first request."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, pid: int | None = None) -> None:
+        self.address, self.pid = address, pid
         self.version = ""
         """Known after the first answer."""
         self._pool: httpx2.Client | None = None
@@ -113,7 +113,7 @@ class Server:
                     with connection.getresponse() as got:
                         yield Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got)
             except (OSError, HTTPException, UnicodeError) as error:
-                raise self._unreachable(error) from None
+                raise self._unreachable(error, is_late=isinstance(error, TimeoutError)) from None
             return
         import httpx2  # noqa: PLC0415 - a third of a command's start
 
@@ -124,12 +124,14 @@ class Server:
             ) as reply:
                 yield Answer(reply.status_code, reply.headers, _lines(reply.iter_bytes()))
         except (httpx2.InvalidURL, httpx2.HTTPError, UnicodeError) as error:
-            raise self._unreachable(error) from None
+            raise self._unreachable(error, is_late=isinstance(error, httpx2.TimeoutException)) from None
 
-    def _unreachable(self, error: Exception) -> Unreachable:
-        reason = str(error) or type(error).__name__
-        way = "It is stopped or overloaded: `engrain doctor` tells." if isinstance(error, TimeoutError) else OTHERWISE
-        return Unreachable(f"No Engrain server answers at {self.address}: {reason}.", way)
+    def _unreachable(self, error: Exception, *, is_late: bool) -> Unreachable:
+        text = f"No Engrain server answers at {self.address}: {str(error) or type(error).__name__}."
+        if not is_late:
+            return Unreachable(text, OTHERWISE)
+        who, end = (f"Process {self.pid}", f" To end it: kill -9 {self.pid}") if self.pid else ("It", "")
+        return TimedOut(text, f"{who} is stopped or overloaded: `engrain doctor` tells.{end}")
 
     def close(self) -> None:
         if self._pool is not None:
@@ -167,7 +169,7 @@ class Server:
         if 200 <= answer.status < 300:
             return body
         wait = answer.header.get("retry-after", "")
-        raise Refused(
+        raise (NotFound if answer.status == 404 else Refused)(
             answer.status,
             str(body.get("error", "")),
             str(body.get("message", "The server refused it.")),

@@ -25,7 +25,7 @@ def up(data_dir: DataDir = None) -> None:
     folder = _folder(data_dir)
     server = ensure(folder, os.environ, idle_exit_s=0)
     (folder / STAY).touch(mode=0o600)
-    Server(server.address).request("GET", "/api/health")
+    Server(server.address, server.pid).request("GET", "/api/health")
     typer.echo(f"Engrain serves {server.address} (process {server.pid}). Stop it with `engrain stop`.")
 
 
@@ -39,7 +39,7 @@ def status(data_dir: DataDir = None, as_json: JsonOption = False) -> None:
     who = serving(folder)
     if who is None or who.address is None:
         raise CommandFailed(f"No server runs on {folder}.", "Start it: engrain up", code=ExitCode.UNREACHABLE)
-    server = Server(who.address)
+    server = Server(who.address, who.pid)
     health = server.request("GET", "/api/health")
     ready = server.request("GET", "/api/health/ready")
     said = {

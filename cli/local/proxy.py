@@ -12,16 +12,15 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any, BinaryIO
-from urllib.parse import quote
 
 from cli.client import Client, CommandFailed, open_client
-from cli.client.failure import Refused, Unreachable
+from cli.client.failure import Refused, TimedOut, Unreachable
 from cli.client.server import Answer, JsonObject
-from cli.local.project import project_of_folder
+from cli.local.project import project_for
 from cli.local.server import alone, data_folder
 
 AT_ONCE = 32
@@ -99,6 +98,8 @@ class Proxy:
         for pause_s in PAUSES_S:
             try:
                 return self.exchange(client, asked, line, key)
+            except TimedOut:
+                raise
             except Unreachable as unreachable:
                 lost = unreachable
             time.sleep(pause_s)
@@ -120,9 +121,11 @@ class Proxy:
         else:
             headers |= {"Accept": "application/json, text/event-stream", **self.headers}
 
+        timeout_s = CALL_TIMEOUT_S if asked.get("method") in _NAMED_BY else None  # that of all commands
+
         def send(token: str) -> None:
             sent = {**headers, "Authorization": f"Bearer {token}"}
-            with client.server.exchange("POST", "/mcp", line, sent, CALL_TIMEOUT_S) as reply:
+            with client.server.exchange("POST", "/mcp", line, sent, timeout_s) as reply:
                 if reply.status == 401:
                     raise Refused(401, "invalid_token", "The server does not accept the token.", "", None)
                 self.pass_on(client, asked, reply)
@@ -158,24 +161,13 @@ class Proxy:
                 result["instructions"] = f"{result.get('instructions', '')}\n{said}".strip()
 
     def project(self, client: Client) -> str | None:
-        name = project_of_folder()
-        if name is None:
-            return None
-        path = f"/api/metrics/projects/{quote(name, safe='')}"
-        if not client.is_own:
-            with suppress(Refused):
-                client.call("GET", path)
-                return name
-            return None
-        with alone(data_folder(self.environ)):  # Of proxies that start together, one makes it.
-            try:
-                client.call("GET", path)
-            except Refused as refused:
-                if refused.status != 404:
-                    raise
-                body = {"name": name, "entity_type": "project", "content": f"Work in {Path.cwd()}."}
-                client.call("POST", "/api/entities?sync=true", body)
-        return name
+        # Of proxies that start together, one makes it.
+        with alone(data_folder(self.environ)) if client.is_own else nullcontext():
+            found = project_for(client)
+            if found and client.is_own and not found.is_there:
+                body: JsonObject = {"name": found.name, "entity_type": "project", "content": f"Work in {Path.cwd()}."}
+                client.call("POST", "/api/entities?sync=true", body | {"metadata": {"repository_url": found.remote}})
+        return found.name if found and (client.is_own or found.is_there) else None
 
     def end_session(self) -> None:
         if self.client is None or "mcp-session-id" not in self.headers:
@@ -234,9 +226,8 @@ def _modern_headers(asked: JsonObject) -> dict[str, str]:
 
 
 def _is_plain(asked: JsonObject) -> bool:
-    if asked.get("method") != "tools/call" or not isinstance(params := asked.get("params"), dict):
-        return False
-    return not params.get("_meta")
+    params = asked.get("params")
+    return asked.get("method") == "tools/call" and isinstance(params, dict) and not params.get("_meta")
 
 
 def _header(value: str) -> str:

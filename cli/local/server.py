@@ -137,7 +137,8 @@ def _wait_until_free(folder: Path) -> None:
     while is_claimed(folder) and serving(folder) is None:
         if time.monotonic() > deadline:
             named = f"process {who.pid}" if (who := holder(folder)) else "a process"
-            raise CommandFailed(f"The data folder {folder} is held by {named}, which does not answer.", "End it first.")
+            way = f"To end it: kill -9 {who.pid}" if who else "End it first."
+            raise CommandFailed(f"The data folder {folder} is held by {named}, which does not answer.", way)
         time.sleep(_PAUSE_S)
 
 
@@ -171,7 +172,7 @@ def _start(folder: Path, environ: Mapping[str, str], idle_exit_s: int) -> None:
         if serving(folder) is not None:
             return
         if process.returncode is not None:
-            raise Unreachable(f"The server of {folder} did not start: {last_words(log, started_at)}.", f"See {log}.")
+            raise Unreachable(f"The server of {folder} did not start: {last_words(log, started_at)}", f"See {log}.")
         time.sleep(_PAUSE_S)
     raise Unreachable(f"The server of {folder} is not ready after {START_TIMEOUT_S:.0f} s.", f"See {log}.")
 

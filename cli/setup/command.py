@@ -18,6 +18,8 @@ from typing import Annotated, Any
 import typer
 
 from cli.client.failure import CommandFailed, ExitCode, guarded, shown
+from cli.client.server import server_address
+from cli.local.server import data_folder
 from cli.setup.files import Change, FilePlan, Format, State
 
 HERE = Path(__file__).parent
@@ -26,7 +28,7 @@ SERVER = "engrain"
 
 Client = SimpleNamespace
 """A row of `clients.toml`."""
-_DEFAULTS = {"at": "mcpServers", "form": "json", "check": ""}
+_DEFAULTS = {"at": "mcpServers", "form": "json", "check": "", "env": False}
 _TABLE = tomllib.loads((HERE / "clients.toml").read_text())
 _PLACES = _TABLE.pop("places")
 CLIENTS = {name: Client(**_DEFAULTS | row) for name, row in _TABLE.items()}
@@ -56,6 +58,7 @@ def wanted(environ: Mapping[str, str], name: str) -> Iterator[tuple[Path, Format
         block: Any = Template(client.block).substitute({key[1:]: json.dumps(each) for key, each in filled.items()})
     else:
         block = {key: filled[each] if str(each) in filled else each for key, each in client.block.items()}
+        block |= _server_named(environ, name) if client.env else {}
     yield next(filter(Path.exists, paths), paths[0]), client.form, [Change((client.at, SERVER), block)]
     if name == "claude-code":
         shipped = (HERE / "plugin/hooks/hooks.json").read_text()
@@ -64,6 +67,13 @@ def wanted(environ: Mapping[str, str], name: str) -> Iterator[tuple[Path, Format
         yield path_of(environ, "{claude}/settings.json"), "json", groups
         skill = (HERE / "plugin/skills/engrain/SKILL.md").read_text(encoding="utf-8")
         yield path_of(environ, "{claude}/skills/engrain/SKILL.md"), "text", [Change((), skill)]
+
+
+def _server_named(environ: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    env = {"ENGRAIN_DATA_DIR": str(data_folder(environ))} if environ.get("ENGRAIN_DATA_DIR") else {}
+    env |= {"ENGRAIN_URL": server_address(url)} if (url := environ.get("ENGRAIN_URL")) else {}
+    forwarded = ["ENGRAIN_TOKEN"] if name == "codex" and environ.get("ENGRAIN_TOKEN") else []  # not its value
+    return {key: value for key, value in (("env", env), ("env_vars", forwarded)) if value}
 
 
 def own_command() -> Sequence[str]:

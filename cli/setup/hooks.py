@@ -14,9 +14,9 @@ from typing import Annotated
 import typer
 
 from cli.client import open_client
-from cli.client.failure import Refused
+from cli.client.failure import NotFound
 from cli.client.server import JsonObject
-from cli.local.project import project_of_folder
+from cli.local.project import project_for
 
 LIMIT_S = 1.5
 """The client waits 2 s, with the start of Python."""
@@ -27,8 +27,8 @@ SUBSTANTIAL_BYTES = 30_000
 
 
 def hook(name: Annotated[str, typer.Argument(help="session-start, pre-compact or stop.")]) -> None:
-    # It raises nothing, and ends the process at the time limit.
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    # It raises nothing, and ends for the client at the time limit.
+    signal.signal(signal.SIGALRM, lambda *_: _leave())
     signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
     said = ""
     # Nothing that goes wrong here may break the session.
@@ -39,15 +39,25 @@ def hook(name: Annotated[str, typer.Argument(help="session-start, pre-compact or
     sys.stdout.write(said)
 
 
+def _leave() -> None:
+    """End the process, and let a child go on in the background: it may be starting the server."""
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(90)
+    os.setsid()
+    for stream in range(3):
+        os.dup2(os.open(os.devnull, os.O_RDWR), stream)
+
+
 def _session_start(event: JsonObject) -> str:
-    project = project_of_folder(Path(event["cwd"])) or Path(event["cwd"]).name
-    body: JsonObject = PACK | {"goal": f"Work on {project}"}
-    with open_client(os.environ, local="find") as client:
+    with open_client(os.environ) as client:
+        found = project_for(client, folder := Path(event["cwd"]))
+        project = found.name if found else folder.name
+        body: JsonObject = PACK | {"goal": f"Work on {project}"}
         try:
             pack = client.call("POST", "/api/context/pack", body | {"project": project})
-        except Refused as refused:
-            if refused.status != 404:
-                raise
+        except NotFound:
             pack = client.call("POST", "/api/context/pack", body)
     return _context("SessionStart", pack["markdown"]) if pack["total_items"] else ""
 

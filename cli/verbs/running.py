@@ -12,9 +12,9 @@ from urllib.parse import quote, urlencode
 import typer
 
 from cli.client import Client, CommandFailed, ToolAnswer, open_client
-from cli.client.failure import ExitCode, Refused, print_json, shown
+from cli.client.failure import ExitCode, NotFound, print_json, shown
 from cli.client.server import JsonObject
-from cli.local.project import project_of_folder
+from cli.local.project import metrics_path, project_for
 from cli.waiting import waiting
 
 Given = dict[str, Any]
@@ -92,25 +92,18 @@ def given_text(source: str | None, *, is_file: bool = False, is_needed: bool = T
 
 
 def _project(client: Client, named: str | None) -> str | None:
-    if named is not None or (name := project_of_folder()) is None:
+    if named is not None or (found := project_for(client)) is None or not found.is_there:
         return named or None
-    try:
-        client.call("GET", f"/api/entities?page_size=1&project_ids={quote(name, safe='')}")
-    except Refused as refused:
-        if refused.status != 404:
-            raise
-        return None
-    typer.echo(f"Project {name}, as this folder's Git remote says; --project '' is for none.", err=True)
-    return name
+    typer.echo(f"Project {found.name}, as this folder's Git remote says; --project '' is for none.", err=True)
+    return found.name
 
 
 def _id(client: Client, named: str, entity_type: str | None = None) -> str:
     if _ID.fullmatch(named):
         try:
             return str(client.call("GET", f"/api/resolve/{quote(named, safe='')}")["id"])
-        except Refused as refused:
-            if refused.status != 404:
-                raise
+        except NotFound:
+            pass
     wanted = {"search": named, "page_size": 200, "entity_type": entity_type or ""}
     found = client.call("GET", f"/api/entities?{urlencode(wanted)}")["entities"]
     exact = [each for each in found if str(each["name"]).casefold() == named.casefold()]
@@ -162,16 +155,15 @@ def _row(memory: JsonObject, content: str) -> JsonObject:
 
 
 def _explore(client: Client, given: Given) -> ToolAnswer:
-    start = {"entity_id": _id(client, given["entity_id"]), "mode": given["mode"] or "related"}
-    return client.tool("explore", given | start)
+    given["entity_id"] = _id(client, given["entity_id"])
+    return client.tool("explore", given | {"mode": given["mode"] or "related"})
 
 
 def _show(client: Client, given: Given) -> ToolAnswer:
     kind = given.pop("kind", None)
     metrics: JsonObject = {}
     if kind == "project":
-        named = quote(given["entity_id"], safe="")
-        metrics = client.call("GET", f"/api/metrics/projects/{named}")["metrics"]
+        metrics = client.call("GET", metrics_path(given["entity_id"]))["metrics"]
         given["entity_id"] = metrics["project_id"]
     else:
         given["entity_id"] = _id(client, given["entity_id"], kind)
@@ -189,8 +181,7 @@ def _stats(client: Client, given: Given) -> ToolAnswer:
 
 
 def _list(client: Client, given: Given) -> ToolAnswer:
-    kind = given.pop("kind")
-    return client.tool("explore", given | {"types": [kind]})
+    return client.tool("explore", given | {"types": [given.pop("kind")]})
 
 
 def _create(client: Client, given: Given) -> ToolAnswer:

@@ -84,7 +84,7 @@ def last_words(log: Path, since: int = 0) -> str:
     with log.open("rb") as file:
         file.seek(max(since, log.stat().st_size - LAST_WORDS_BYTES))
         lines = file.read(LAST_WORDS_BYTES).decode(errors="replace").strip().splitlines()
-    return " | ".join(lines[-5:]) or "it said nothing"
+    return f"{' '.join(lines[-5:]).rstrip('.') or 'it said nothing'}."
 
 
 def end_with_parent() -> None:

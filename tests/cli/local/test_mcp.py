@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cli.client.failure import CommandFailed, NotLoggedIn
+from cli.local.proxy import Proxy
 from cli.local.server import alone, running, serving, stop
 from stores.folder import holder
 
@@ -36,6 +38,10 @@ class Home:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("ENGRAIN_")}
         own = {"HOME": str(self.root), "XDG_CONFIG_HOME": str(self.root / "config"), "ENGRAIN_DATA_DIR": str(self.data)}
         return {**kept, **own, "ENGRAIN_EMBEDDING_PROVIDER": "none", **self.environ}
+
+    def run(self, *words: str) -> tuple[int, str]:
+        done = subprocess.run([*COMMAND[:-1], *words], env=self.variables, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
 
     def pid(self) -> int:
         who = holder(self.data)
@@ -137,7 +143,6 @@ def test_a_second_agent_finds_what_the_first_one_kept(home: Home, start: Callabl
     second.greet()
 
     first.tool("remember", name="Key", content="The spare key hangs behind the boiler.")
-
     assert "behind the boiler" in second.tool("search", query="spare key")["content"][0]["text"]
     assert first.process.pid != home.pid() != second.process.pid
 
@@ -146,10 +151,8 @@ def test_an_answer_in_events_keeps_its_separators(home: Home, start: Callable[..
     agent = start()
     agent.greet()
     agent.tool("remember", name="Key", content="Behind the boiler.\u2028Left.\x85Red.")
-
     params = {"name": "search", "arguments": {"query": "boiler"}, "_meta": {"progressToken": 1}}
     found = agent.ask("tools/call", params)["result"]
-
     assert "Behind the boiler.\u2028Left.\x85Red." in json.dumps(found, ensure_ascii=False)
 
 
@@ -161,7 +164,6 @@ def test_calls_go_on_when_the_server_was_killed(home: Home, start: Callable[...,
     os.kill(before, signal.SIGKILL)
 
     found = agent.tool("get_entity", entity_id=agent_key(agent))
-
     assert "behind the boiler" in found["content"][0]["text"]
     assert home.pid() != before
 
@@ -175,7 +177,6 @@ def test_all_calls_that_are_open_when_the_server_is_killed_are_answered(
         params = {"name": "remember", "arguments": {"name": f"Note {number}", "content": f"Kept by call {number}."}}
         agent.send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
     os.kill(home.pid(), signal.SIGKILL)
-
     assert agent.process.stdout is not None
     answers = [json.loads(agent.process.stdout.readline()) for _ in range(12)]
 
@@ -214,7 +215,6 @@ def test_a_server_that_nobody_uses_ends(home: Home, start: Callable[..., Agent])
     agent = start()
     agent.greet()
     pid = home.pid()
-
     assert until(lambda: serving(home.data) is None)
     assert until(lambda: not Path(f"/proc/{pid}").exists())  # The proxy that started it has waited for it.
     agent.tool("remember", name="Key", content="It starts again for the next call.")
@@ -223,7 +223,6 @@ def test_a_server_that_nobody_uses_ends(home: Home, start: Callable[..., Agent])
 def test_errors_are_answers_that_name_the_way_out(home: Home, start: Callable[..., Agent]) -> None:
     home.data.write_text("a file where the folder should be")
     agent = start()
-
     answer = agent.ask("initialize", GREETING)
     agent.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
@@ -253,6 +252,32 @@ def test_a_proxy_ends_with_its_client_while_the_server_says_nothing(home: Home, 
         os.kill(pid, signal.SIGCONT)
 
 
+def test_a_silent_server_is_named(home: Home, start: Callable[..., Agent], monkeypatch: pytest.MonkeyPatch) -> None:
+    start().greet()
+    monkeypatch.setattr("cli.client.server.ANSWER_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("cli.local.proxy.PAUSES_S", (600,))  # Before it asks again.
+    output, message = BytesIO(), {"id": 1, "method": "initialize", "params": GREETING}
+    os.kill(pid := home.pid(), signal.SIGSTOP)
+    try:
+        Proxy(home.variables, None, output).answer(message, json.dumps(message).encode(), None)  # type: ignore[arg-type]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert f"kill -9 {pid}" in json.loads(output.getvalue())["error"]["message"]
+
+
+def test_repositories_of_one_name_are_two_projects(home: Home, start: Callable[..., Agent]) -> None:
+    ways = [("git@work:a/api.git", "api"), ("https://x:secret@h.org/b/api", "b/api"), ("https://h.org/A/api/", "api")]
+    for number, (remote, name) in enumerate(ways):
+        agent = start(repository(home.root / str(number), remote))
+        assert f'the project "{name}"' in agent.greet()["instructions"]
+    assert '"repository_url": "https://h.org/b/api"' in home.run("project", "show", "b/api", "--json")[1]
+
+
+def test_the_proxy_loads_neither_the_sdk_nor_an_engine() -> None:
+    script = "import sys, cli.local.proxy as _; print({'mcp', 'tantivy', 'lancedb', 'sqlalchemy'} & {*sys.modules})"
+    assert subprocess.check_output([sys.executable, "-c", script], text=True) == "set()\n"
+
+
 def test_an_abandoned_lock_is_no_server(home: Home) -> None:
     home.data.mkdir()
     with socket.create_server(("127.0.0.1", 0)) as stranger:
@@ -277,10 +302,13 @@ def test_a_key_that_cannot_be_read_is_named(home: Home, start: Callable[..., Age
 
 def test_a_server_stays_once_it_was_asked_to(home: Home, start: Callable[..., Agent]) -> None:
     home.environ = {"ENGRAIN_IDLE_EXIT_S": "1"}
+    assert [home.run(each)[0] for each in ("status", "logs", "stop")] == [4, 1, 0]
     start().greet()
-    subprocess.run([*COMMAND[:-1], "up"], env=home.variables, check=True, capture_output=True)
+    assert home.run("up")[0] == 0
     time.sleep(3)
-    assert serving(home.data) is not None
+    assert json.loads(home.run("status", "--json")[1])["pid"] == home.pid()
+    assert "POST" in home.run("logs")[1]
+    assert home.run("stop")[1].startswith("Stopped the server")
 
 
 @pytest.mark.slow

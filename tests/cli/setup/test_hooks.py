@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from cli.local.server import serving, stop
 from cli.setup.command import HERE
 from tests.cli.client.conftest import Shell, place, server
 from tools.runtime.version import VERSION
@@ -83,6 +84,16 @@ def test_a_hook_says_nothing_when_it_cannot(nowhere: Shell, tmp_path: Path) -> N
         assert said(nowhere, name, typed) == ""
     with nowhere.start("hook", "stop") as waiting:  # for input that never comes
         assert waiting.wait(timeout=60) == 0
+
+
+def test_the_first_session_of_a_day_starts_the_server(tmp_path: Path) -> None:
+    shell, began = Shell(tmp_path, {"ENGRAIN_DATA_DIR": "d", "ENGRAIN_EMBEDDING_PROVIDER": "none"}), time.monotonic()
+    assert said(shell, "session-start", {"cwd": str(tmp_path)}) == "", "nothing is known"
+    try:
+        while serving(tmp_path / "d") is None:
+            assert time.monotonic() - began < 60
+    finally:
+        stop(tmp_path / "d")
 
 
 def test_the_plugin_is_of_this_version_and_starts_the_same(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ WITH_HOOKS = f'{{\n  "hooks": {{\n    "Stop": [\n      {HOOK} // loud\n    ]\n  
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"):
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME", "ENGRAIN_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     install(tmp_path / "bin", monkeypatch)
@@ -146,6 +146,17 @@ def test_toml_keeps_its_form_and_what_people_add_later(original: str, home: Path
     left, before = tomllib.loads(path.read_bytes().decode()), tomllib.loads(original)
     assert left.pop("profiles") == {"mine": {"x": 1}}
     assert (left.pop("mcp_servers", {}), left) == (before.pop("mcp_servers", {}), before)
+
+
+def test_variables_that_a_client_drops_are_in_its_block(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("DATA_DIR", "~/d"), ("URL", "engrain.example.org"), ("TOKEN", "sk_live_secret")):
+        monkeypatch.setenv(f"ENGRAIN_{name}", value)
+    done("codex", "cursor")
+    block = tomllib.loads(configuration("codex").read_text())["mcp_servers"]["engrain"]
+    env = {"ENGRAIN_DATA_DIR": f"{home}/d", "ENGRAIN_URL": "https://engrain.example.org"}
+    assert (block["env"], block["env_vars"]) == (env, ["ENGRAIN_TOKEN"])
+    assert "ENGRAIN" not in configuration("cursor").read_text()
+    assert "secret" not in configuration("codex").read_text()
 
 
 def test_what_a_client_or_person_changed_meanwhile_stays(home: Path) -> None:
