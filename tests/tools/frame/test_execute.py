@@ -21,7 +21,6 @@ TAKES_NO_KEY = {
     "device_token": "a device code works once",
     "ask_for_reset": "nobody is known who could own the key; mail is sent once in two minutes",
     "confirm_reset": "a reset token works once",
-    **dict.fromkeys(("cancel_job", "delete_job"), "a job that has ended stays ended"),
     **dict.fromkeys(
         ("synthesis_plan", "synthesis_verify", "synthesis_handbook"), "nothing is written; a key needs the scope for it"
     ),
