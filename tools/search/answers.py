@@ -1,5 +1,6 @@
 """Search results: copies of a record shown once, the view of agents, and diagnostics of the retrieval."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -132,19 +133,21 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
     path, matched, others = (hit.metadata.get(name) for name in ("heading_path", "passage", "also_stored_as"))
     name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
     text = str(matched.get("text", "")) if isinstance(matched, dict) else ""
+    said = text.removeprefix(hit.name).strip().removeprefix(name).strip()
     return {
         "id": hit.id,
         "type": hit.type,
         "name": name,
         "score": round(hit.score, 2),
-        "source": hit.source,
+        "source": None if hit.url else hit.source,
         "url": hit.url,
         "status": hit.metadata.get("status"),
         "trust": hit.metadata.get(TRUST),
         "by": hit.metadata.get("author"),
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
         "also_stored_as": others[:COPIES_NAMED] if isinstance(others, list) else None,
-        "content": text.removeprefix(hit.name).strip() or hit.content,
+        # The name ends with the heading of a chunk.
+        "content": (re.sub(r"\A#+ .*\n+", "", said) if path else said) or hit.content,
     }
 
 

@@ -10,6 +10,7 @@ from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
 from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import LANE_DEPTH, Plan
+from tools.search.answers import for_agents
 
 pytestmark = pytest.mark.anyio
 
@@ -285,6 +286,8 @@ async def test_a_document_is_found_by_a_marker_at_its_end_and_read_around(owner:
     )  # fmt: skip
     assert hit["metadata"]["heading_path"] == ["Handbook", "End"]
     assert found["document_count"] > 0
+    (shown, *_) = for_agents((await owner.run("search", query="xylophone procedure")).result)["results"]
+    assert (shown["name"], shown["content"]) == ("Handbook > End", "The xylophone procedure.")
     chunk = await owner.call("get_entity", entity_id=hit["id"])
     assert chunk["description"] == "Handbook > End"
     assert chunk["metadata"]["result_origin"] == "document"
