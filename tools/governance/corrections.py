@@ -79,10 +79,12 @@ async def correct_memory(app: App, call: Call, request: CorrectionRequest) -> Co
     """
     done = await in_thread(_correct, app, call, request)
     view = _view(app, call, request, done, applied=done.refusal is None)
-    if request.action not in ERASING or not view.applied:
+    if not view.applied:
         return view
     ids = [done.memory.entity.id, *(each.before.id for each in done.effects)]
     await until_visible(app, call.caller, done.sequence, ids)
+    if request.action not in ERASING:
+        return view
     return view.model_copy(update={"erasure": "pending", "erasure_job_id": erasure_of(done.memory.entity).id})
 
 
