@@ -133,7 +133,6 @@ class Endpoint:
         """Let one body at a time be larger than other routes take: each needs several times its size."""
         if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
             return nullcontext()
-        self.caller(scope)  # A caller without a credential holds up nobody.
         if self.large.locked():
             raise RateLimited("The server reads another large body now.", retry_after_s=2)
         return self.large
