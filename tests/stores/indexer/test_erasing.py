@@ -129,6 +129,7 @@ def test_a_graph_of_many_deleted_records_is_written_anew_in_a_quiet_moment(world
     world.start(quiet_s=0.05)
     world.write(*[draft(f"e{at}") for at in range(10)])
     relation = world.relate("e0", "e1")
+    world.settle()
     for at in range(5, 10):
         world.delete(f"e{at}")
     world.settle()
