@@ -102,10 +102,10 @@ class _Agent:
 
     def work(self, seconds: float) -> list[float]:
         """Remember and search every two seconds; return the time of each call in seconds."""
-        time.sleep(self.waits_s)
-        end, times = time.monotonic() + seconds, []
-        while time.monotonic() < end:
-            begun = time.monotonic()
+        first, times = time.monotonic() + self.waits_s, []
+        for turn in range(round(seconds / EVERY_S)):
+            # A slow answer does not bring agents into step.
+            time.sleep(max(0.0, first + turn * EVERY_S - time.monotonic()))
             name = f"Note {self.process.pid} {len(self.kept)}"
             content = f"{name}: deploys freeze at {len(self.kept)} o'clock."
             calls: list[tuple[str, JsonObject]] = [
@@ -117,7 +117,6 @@ class _Agent:
                 self.tool(tool, arguments)
                 times.append(time.perf_counter() - start)
             self.kept.append(name)
-            time.sleep(max(0.0, EVERY_S - (time.monotonic() - begun)))
         return times
 
     def finds_all(self) -> bool:

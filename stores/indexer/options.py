@@ -42,7 +42,7 @@ class IndexerOptions:
     commit_deferred_after_s: float = 1.0
     quiet_s: float = 30.0
     """Idle time before compaction."""
-    compact_after_commits: int = 500
+    compact_after_commits: int = 100
     """Compact then in the next free moment even when never idle."""
     poll_s: float = 1.0
     """Interval of looking for commits of other processes."""

@@ -37,7 +37,7 @@ from stores.threads import ThreadPlace, thread_place
 
 _HEAP_BYTES = 30_000_000
 # Equal scores are ordered by id where at most so many records share the last place.
-_DEEPEST_TIE = 4_096
+_DEEPEST_TIE = 512
 # Ids cached by key; above that the cache is cleared.
 _MOST_NAMES = 200_000
 # `prepare` rewrites from this share of records written since the last rewrite, up to this size: 10,000 abstracts take
