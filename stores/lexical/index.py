@@ -299,13 +299,10 @@ class LexicalIndex:
         return known[visibility]
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Sequence[Scored]:
-        depth = limit + 1
-        while True:
+        for depth in (limit + 1, limit + _DEEPEST_TIE):
             found = searcher.search(query, limit=depth, count=False, order_by_field=by).hits
-            decided = len(found) < depth or found[-1][0] < found[limit - 1][0]
-            if decided or depth >= limit + _DEEPEST_TIE:
+            if len(found) < depth or found[-1][0] < found[limit - 1][0]:
                 break
-            depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
         last = found[limit - 1][0] if len(found) >= limit else 0.0
         kept = [hit for hit in found if hit[0] >= last]
         addresses = [address for _, address in kept]
