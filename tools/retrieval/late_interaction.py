@@ -30,6 +30,8 @@ MOST_WITH_NEIGHBOURS = 8_000
 REACH = 4
 DISCOUNT = 0.93
 """Weight of a match one position away; two away its square."""
+CODE_PRECISION = 0.5
+"""Weight of the share of a code's tokens that the query matches (precision in BERTScore: Zhang et al., ICLR 2020)."""
 _ROWS = 512
 """Tokens per multiplication, to stay in the CPU cache."""
 
@@ -78,7 +80,7 @@ def compare(
         return None
     # Needed later anyway; done while the model encodes the query.
     checks.ask(pool.ids)
-    best, anywhere = best_matches(query.result(), held.values())
+    best, anywhere, held_asked = best_matches(query.result(), held.values())
     rows = dict(zip(held, range(len(held)), strict=True))
     shown = checks.found(ids)
     known = [at for at, record_id in enumerate(ids) if record_id in rows and record_id in shown]
@@ -87,14 +89,21 @@ def compare(
     own = [rows[ids[at]] for at in known]
     means = _with_neighbours(best, rows, ids, near)[own].mean(axis=1).astype(np.float64)
     means -= TOKEN_CHANCE * expected_best(np.array([len(held[ids[at]]) for at in known]))
+    if indexes.lexical is not None:
+        code = np.flatnonzero(indexes.lexical.code_among([ids[at] for at in known]))
+        asked = held_asked[own][code]
+        means[code] += CODE_PRECISION * (asked - asked.mean()) if len(code) else 0.0
     better = np.zeros(len(pool.ids))
     better[np.array(places)[known]] = means - means.mean()
     weakest = _with_neighbours(anywhere, rows, ids, near)[own].min(axis=1).tolist()
     return Matches(better, dict(zip((ids[at] for at in known), weakest, strict=True)))
 
 
-def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> tuple[QueryTokens, QueryTokens]:
-    """Return (records, query tokens) twice: the greatest cosine with a token of the best passage, and of any."""
+def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> tuple[QueryTokens, QueryTokens, Scores]:
+    """Return (records, query tokens) twice: the greatest cosine with a token of the best passage, and of any.
+
+    And for each record the mean greatest cosine of that passage's tokens with one of the query.
+    """
     passages = [passage for of_record in records for passage in of_record]
     tokens = np.concatenate(passages)
     products = np.empty((len(tokens), len(query)), np.float32)
@@ -103,9 +112,11 @@ def best_matches(query: QueryTokens, records: Collection[Sequence[Tokens]]) -> t
     starts = np.cumsum([0, *map(len, passages[:-1])])
     # Transposed, so that each maximum runs over contiguous memory: half the time.
     best = np.maximum.reduceat(np.ascontiguousarray(products.T), starts, axis=1)
-    chosen = best[:, _best_passages(best.mean(axis=0), map(len, records))]
+    passage = _best_passages(best.mean(axis=0), map(len, records))
+    asked = np.add.reduceat(products.max(axis=1), starts) / [len(each) for each in passages]
+    chosen = best[:, passage]
     anywhere = np.maximum.reduceat(best, np.cumsum([0, *map(len, records)])[:-1], axis=1)
-    return np.ascontiguousarray(chosen.T), np.ascontiguousarray(anywhere.T)
+    return np.ascontiguousarray(chosen.T), np.ascontiguousarray(anywhere.T), asked[passage]
 
 
 def _best_passages(means: NDArray[np.float32], counts: Iterable[int]) -> list[int]:

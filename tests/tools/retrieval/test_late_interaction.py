@@ -40,12 +40,13 @@ def test_each_token_of_a_question_has_its_best_match_in_the_best_passage_of_a_re
 ) -> None:
     question = units(17, 1)
     passages = [[packed(units(size, 10 * at + size)) for size in sizes] for at, sizes in enumerate(records)]
-    found, anywhere = best_matches(question, passages)
+    found, anywhere, asked = best_matches(question, passages)
     assert found.shape == (len(records), 17)
-    for best, of_any, each in zip(found, anywhere, passages, strict=True):
+    for best, of_any, of_tokens, each in zip(found, anywhere, asked, passages, strict=True):
         of_passages = [question @ unpacked(tokens).T for tokens in each]
-        wanted = max((cosines.max(axis=1) for cosines in of_passages), key=np.mean)
-        np.testing.assert_allclose(best, wanted, atol=1e-5)
+        wanted = max(of_passages, key=lambda cosines: float(cosines.max(axis=1).mean()))
+        np.testing.assert_allclose(best, wanted.max(axis=1), atol=1e-5)
+        np.testing.assert_allclose(of_tokens, wanted.max(axis=0).mean(), atol=1e-5)
         np.testing.assert_allclose(of_any, np.max([each.max(axis=1) for each in of_passages], axis=0), atol=1e-5)
 
 
