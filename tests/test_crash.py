@@ -6,16 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 from mcp.client.client import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 
+from tests.stores.indexer.samples import until
 from tools.runtime.launch import ServerProcess, server_process
 
 WRITERS = 4
@@ -53,18 +51,10 @@ def killed_while_writing(data: Path, acknowledged: dict[str, str]) -> None:
         token = sign_up(server)
         with concurrent.futures.ThreadPoolExecutor(WRITERS) as writers:
             running = [writers.submit(write_until_killed, server, token, n, acknowledged) for n in range(WRITERS)]
-            wait_for(lambda: len(acknowledged) >= 120, 60)
+            until(lambda: len(acknowledged) >= 120, 60)
             os.kill(server.process.pid, signal.SIGKILL)
             for future in running:
                 future.result(30)
-
-
-def wait_for(condition: Any, timeout_s: float) -> None:
-    pause = threading.Event()
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-        pause.wait(0.05)
 
 
 def indexes_are_level(server: ServerProcess) -> bool:
@@ -73,20 +63,23 @@ def indexes_are_level(server: ServerProcess) -> bool:
     return all(index["pending"] == 0 and index["state"] == "ready" for index in found) and bool(found)
 
 
+def level_client(server: ServerProcess) -> httpx2.Client:
+    account = {"email": "crash@example.org", "password": "long enough"}
+    with client(server) as http:
+        token = http.post("/api/auth/local/login", json=account).raise_for_status().json()["access_token"]
+    until(lambda: indexes_are_level(server), 120)
+    return client(server, token)
+
+
 def test_every_acknowledged_write_survives_a_kill_and_is_searchable(tmp_path: Path) -> None:
     data, acknowledged = tmp_path / "data", dict[str, str]()
     killed_while_writing(data, acknowledged)
     assert len(acknowledged) >= 120
-    with server_process(data, environ=ENVIRON) as server:
-        body = {"email": "crash@example.org", "password": "long enough"}
-        with client(server) as http:
-            token = http.post("/api/auth/local/login", json=body).raise_for_status().json()["access_token"]
-        wait_for(lambda: indexes_are_level(server), 120)
-        with client(server, token) as http:
-            for entity_id, marker in acknowledged.items():
-                assert http.get(f"/api/entities/{entity_id}").status_code == 200, marker
-                best = http.post("/api/search", json={"query": marker, "limit": 1}).json()["results"]
-                assert [hit["id"] for hit in best] == [entity_id], marker
+    with server_process(data, environ=ENVIRON) as server, level_client(server) as http:
+        for entity_id, marker in acknowledged.items():
+            assert http.get(f"/api/entities/{entity_id}").status_code == 200, marker
+            best = http.post("/api/search", json={"query": marker, "limit": 1}).json()["results"]
+            assert [hit["id"] for hit in best] == [entity_id], marker
     checked = subprocess.run(
         [sys.executable, "-P", "-c", "from cli.main import app; app()", "check", "--data-dir", str(data)],
         capture_output=True, text=True, timeout=120, check=False,
@@ -105,14 +98,9 @@ def test_a_citation_that_was_answered_counts_after_a_kill(tmp_path: Path) -> Non
             cited = http.post("/api/memory/cite", json=body).raise_for_status().json()
         server.kill()
     assert cited["counted_ids"] == [note["id"]]
-    with server_process(data, environ=ENVIRON) as server:
-        account = {"email": "crash@example.org", "password": "long enough"}
-        with client(server) as http:
-            token = http.post("/api/auth/local/login", json=account).raise_for_status().json()["access_token"]
-        wait_for(lambda: indexes_are_level(server), 120)
-        with client(server, token) as http:
-            again = http.post("/api/memory/cite", json=body).raise_for_status().json()
-            found = http.post("/api/search", json={"query": "heron", "include_retrieval_diagnostics": True})
+    with server_process(data, environ=ENVIRON) as server, level_client(server) as http:
+        again = http.post("/api/memory/cite", json=body).raise_for_status().json()
+        found = http.post("/api/search", json={"query": "heron", "include_retrieval_diagnostics": True})
     assert again["replayed_ids"] == [note["id"]]
     details = found.raise_for_status().json()["filters"]["graph_retrieval"]["source_details"]
     assert details[note["id"]]["usage_share"] > 0

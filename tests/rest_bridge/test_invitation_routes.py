@@ -10,10 +10,8 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import delete
 
 from rest_bridge.application import build_asgi
-from stores.ledger.account_tables import memberships
 from tests.mail_server import MailServer
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Client, Person, assert_envelope, client_of, joined, opened, settings_at, sign_up
@@ -137,22 +135,6 @@ async def test_a_void_invitation_starts_no_session_at_log_in(client: Client, app
     member = app.ledger.people.member(ada.organization_id, user_id)
     assert member is not None
     assert member.role == "viewer"
-
-
-async def test_an_invitation_lets_in_somebody_who_has_no_organization(client: Client, app: App, ada: Person) -> None:
-    # No route leads there any more; ledgers from before may hold such a user.
-    email = f"{app.new_id('new')}@example.org"
-    entry = {"email": email, "password": PASSWORD}
-    user_id = (await client.post("/api/auth/local/signup", json={**entry, "name": "New"})).json()["user"]["id"]
-    client.cookies.clear()
-    with app.ledger._database.write() as connection:
-        connection.execute(delete(memberships).where(memberships.c.user_id == user_id))
-    assert_envelope(await client.post("/api/auth/local/login", json=entry), 403, "forbidden")
-    token = token_of(await invited(client, app, ada, email))
-    entered = await client.post("/api/auth/local/login", json={**entry, "invite_token": token})
-    client.cookies.clear()
-    assert (entered.status_code, entered.json()["organization"]["id"]) == (200, ada.organization_id)
-    assert len(app.ledger.people.sessions(user_id)) == 2, "that of the sign-up and this one"
 
 
 async def test_an_invitation_by_a_removed_owner_is_void(client: Client, app: App, ada: Person) -> None:

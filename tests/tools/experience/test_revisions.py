@@ -57,11 +57,14 @@ STEPS = [
     (JobWrites, "enqueue"),
 ]
 """Every write of a publication; a crash may come after each."""
+CREATION = (MemoryWrites, "create_memory")
+OF_JOBS = ("replace_text", "create_entities", "update_entity", "record_relations")
 OBSERVATIONS = {
     "a": step("a", 0, action="Deploy", evidence=parts(2, "Error: granite is full")),
     "b": step("b", 1, action="Make room"),
     "c": step("c", 2, action="Deploy again", evidence=parts(1, "done\n0 errors")),
 }
+AFTER = experience(OBSERVATIONS["a"], OBSERVATIONS["c"])
 MANIFEST = manifest_id("run-1")
 MEMORY = memory_id_of(MANIFEST)
 runs = st.builds(
@@ -259,9 +262,9 @@ TestPublication = Publication.TestCase
 TestPublication.settings = limits(max_examples=25, stateful_step_count=20, deadline=None)
 
 
-def die_in(folder: str, name: str) -> None:
-    """Publish, in a process of its own that is killed after a step."""
-    place = next(place for place, step in STEPS if step == name)
+def die_in(folder: str, stage: str, name: str) -> None:
+    """Publish or work, in a process of its own that is killed after a step."""
+    place = next(place for place, step in (*STEPS, CREATION) if step == name)
     original = getattr(place, name)
 
     def dies(*arguments: Any, **named: Any) -> None:
@@ -270,25 +273,39 @@ def die_in(folder: str, name: str) -> None:
 
     ledger = Ledger.open(f"sqlite:///{Path(folder) / FILE}")
     with patch.object(place, name, dies):
-        send(ledger, ANN, experience(OBSERVATIONS["a"], OBSERVATIONS["c"]))
+        if stage == "jobs":
+            run_all_jobs(ledger)
+        else:
+            send(ledger, ANN, AFTER)
+
+
+def run_all_jobs(ledger: Ledger) -> None:
+    for job in ledger.jobs.take("worker", [*FUNCTIONS], 9):
+        ledger.jobs.finish(job, work(ledger, job))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("at", STEPS, ids=lambda at: at[1])
-def test_a_process_that_is_killed_in_any_step_leaves_the_revision_before(tmp_path: Path, at: tuple[Any, str]) -> None:
-    before = experience(OBSERVATIONS["a"], OBSERVATIONS["b"])
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [("first", CREATION[1]), *(("second", name) for _, name in STEPS), *(("jobs", name) for name in OF_JOBS)],
+)
+def test_a_process_that_is_killed_in_any_step_leaves_the_revision_before(tmp_path: Path, stage: str, name: str) -> None:
     ledger = populate(new_ledger(tmp_path))
-    send(ledger, ANN, before)
-    for job in ledger.jobs.take("worker", [*FUNCTIONS], 9):
-        ledger.jobs.finish(job, work(ledger, job))
+    before = None if stage == "first" else experience(OBSERVATIONS["a"], OBSERVATIONS["b"])
+    if before is not None:
+        send(ledger, ANN, before)
+        run_all_jobs(ledger)
+    if stage == "jobs":
+        send(ledger, ANN, before := AFTER)
     ledger.close()
-    code = f"import {__name__} as tests; tests.die_in(*{(str(tmp_path), at[1])!r})"
+    code = f"import {__name__} as tests; tests.die_in(*{(str(tmp_path), stage, name)!r})"
     killed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     ledger = restarted(Ledger.open(f"sqlite:///{tmp_path / FILE}"), tmp_path)
-    assert require_whole(ledger, before)
-    after = experience(OBSERVATIONS["a"], OBSERVATIONS["c"])
-    send(ledger, ANN, after)
-    assert not require_whole(ledger, after)
-    assert json.loads(cast(str, ledger.payloads.text(ORG, MEMORY, 0)))["number"] == 2
+    assert require_whole(ledger, before) == (stage == "second")
+    send(ledger, ANN, AFTER)
+    assert not require_whole(ledger, AFTER)
+    run_all_jobs(ledger)
+    assert require_whole(ledger, AFTER)
+    assert json.loads(cast(str, ledger.payloads.text(ORG, MEMORY, 0)))["number"] == (1 if stage == "first" else 2)
     ledger.close()

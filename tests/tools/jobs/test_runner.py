@@ -73,10 +73,15 @@ async def attempts(running: RunningJob) -> JsonObject:
         (None, 3, "It took too long."),
     ],
 )
-async def test_a_failure_is_repeated_if_it_may_pass(
-    owner: Person, error: Exception | None, count: int, sentence: str
+async def test_a_failure_is_repeated_if_it_may_pass_after_ever_longer_waits(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, error: Exception | None, count: int, sentence: str
 ) -> None:
-    is_over, refused = threading.Event(), list[bool]()
+    is_over, refused, waits = threading.Event(), list[bool](), list[float | None]()
+    fail = owner.app.ledger.jobs.fail
+
+    def failed(job: Job, said: str, wait_s: float | None) -> Job:
+        waits.append(wait_s)
+        return fail(job, said, wait_s)
 
     def body(running: RunningJob) -> JsonObject:
         if error is not None:
@@ -87,12 +92,14 @@ async def test_a_failure_is_repeated_if_it_may_pass(
         refused.append(True)
         return {}
 
+    monkeypatch.setattr(owner.app.ledger.jobs, "fail", failed)
     async with worker(owner.app, body, timeout_s=0.1):
         await enqueue(owner, "a")
         job = await reached(owner, "a")
         is_over.set()
         await in_thread(until, lambda: error is not None or len(refused) == count)
     assert (job.state, job.attempts, job.error) == ("failed", count, sentence)
+    assert [each and int(100 * each) for each in waits] == [1, 4, None][-count:]
 
 
 async def test_an_attempt_of_a_job_that_waits_does_not_count(owner: Person) -> None:
