@@ -279,6 +279,7 @@ async def test_every_write_says_who_reads_it_and_is_found_at_once(owner: Person)
         ("update_entity", {"entity_id": note, "content": "x " * 9000 + "The walrus guards the valve."}, "walrus valve"),
         ("manage", {"action": "start_task", "entity_id": task}, None),
         ("manage", {"action": "complete_task", "entity_id": task, "data": {"learnings": "Hay floats."}}, None),
+        ("add_relation", {"source_id": task, "name": "REQUIRES", "target_id": note}, None),
         ("synthesis_draft", {"goal": "the walrus and the valve", "remember": True}, None),
         ("reflect", {"content": "We decided to drain the narwhal basin.", "persist": True}, "drain narwhal basin"),
     ):

@@ -39,6 +39,7 @@ def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence
 
 REMEMBER = "; to share its words, remember them (or reflect on them) with another memory_scope"
 SHARE = '; to share it, update it with metadata.memory_scope "organization", or "project" and a project_id'
+FOLLOWING = "; a fact is read by whoever reads both its records"
 
 
 def authors(app: App, entities: Iterable[Entity]) -> dict[str, str | None]:
@@ -82,15 +83,18 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
         return {}
     organization = caller.organization_id
 
-    def written() -> dict[str, str]:
+    def written() -> tuple[list[str], str | None]:
         ids = [each.partition(":")[2] for each in receipt.affected_records]
         found = app.ledger.records.entities(organization, ids)
-        return {id_: readable_by(app, caller, found[id_].visibility) for id_ in ids if id_ in found}
+        facts = app.ledger.relations.by_ids(organization, ids).values()
+        first = next((found[each] for each in ids if each in found), next(iter(facts), None))
+        readers = None if first is None else readable_by(app, caller, first.visibility)
+        return [*found], readers if readers is None or found else readers.removesuffix(SHARE) + FOLLOWING
 
-    readers = await in_thread(written)
-    told: JsonObject = {"readable_by": next(iter(readers.values()))} if readers else {}
+    ids, readers = await in_thread(written)
+    told: JsonObject = {"readable_by": readers} if readers else {}
     if getattr(result, "background_jobs", None) is None:
         head = await in_thread(app.ledger.feed.head, organization)
-        if pending := (await until_visible(app, caller, head.sequence, list(readers))).pending_indexes:
+        if pending := (await until_visible(app, caller, head.sequence, ids)).pending_indexes:
             told["pending_indexes"] = [*pending]
     return told
