@@ -118,9 +118,8 @@ def _lock(examined: Examined) -> Iterator[Finding]:
                 yield Finding("ok", "port", f"{host}:{port} is free.")
             except OSError as error:
                 why = f"{host}:{port} cannot be used: {error.strerror or error}."
-                yield Finding(
-                    "warn", "port", why, "Stop the program that holds it, or set ENGRAIN_PORT or ENGRAIN_HOST."
-                )
+                advice = "Stop the program that holds it, or set ENGRAIN_PORT or ENGRAIN_HOST."
+                yield Finding("warn", "port", why, advice)
     elif who is None or who.address is None:
         yield Finding("warn", "lock", f"{named} has the folder, and listens nowhere.", "Wait until it is done.")
     elif not examined.failure:

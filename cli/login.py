@@ -79,12 +79,10 @@ def _with_password(client: Client, email: str) -> JsonObject:
 def _with_browser(client: Client, no_browser: bool) -> JsonObject:
     started = start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
     opened = not no_browser and _opens_browser(started.page_with_code)
-    minutes = max(1, round(started.expires_in_s / 60))
+    minutes, code = max(1, round(started.expires_in_s / 60)), shown(started.user_code)
     first = "Your browser opens this address" if opened else "Open this address in a browser, on any device"
     typer.echo(f"{first}:\n\n    {started.page_with_code}\n")
-    typer.echo(
-        f"Check that it shows the code {shown(started.user_code)}, and allow the login within {minutes} minutes."
-    )
+    typer.echo(f"Check that it shows the code {code}, and allow the login within {minutes} minutes.")
     typer.echo("Waiting for the decision; Ctrl-C stops.")
     return poll(client.server, started)
 

@@ -162,7 +162,8 @@ class Writer:
         ]  # fmt: skip
         answers = await self.ask("Writing", STATEMENTS.format(**told), given, WordedChanges)
         found = [
-            Claim(f"{each.id}.{part}", _unmarked(text, LIMIT), changes[each.id])
+            Claim(f"{each.id}.{part}", capitalised(bare(one_line(_MARKS.sub("", one_line(text)), LIMIT))),
+                  changes[each.id])
             for answer in answers
             for each in answer.statements if each.id in changes
             for part, text in (("text", each.text), ("more", each.more)) if text.strip()
@@ -219,7 +220,3 @@ def _built(chosen: Chosen) -> LanguageModel:
     if model is None:
         raise AssertionError("a specification gives a model")
     return model
-
-
-def _unmarked(text: str, limit: int) -> str:
-    return capitalised(bare(one_line(_MARKS.sub("", one_line(text)), limit)))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
-from types import SimpleNamespace
+from types import SimpleNamespace as Client
 from typing import Annotated, Any
 
 import typer
@@ -24,11 +24,7 @@ from cli.setup.files import Change, FilePlan, Format, State
 
 HERE = Path(__file__).parent
 SERVER = "engrain"
-
-
-Client = SimpleNamespace
-"""A row of `clients.toml`."""
-_DEFAULTS = {"at": "mcpServers", "form": "json", "check": "", "env": False}
+_DEFAULTS = {"at": "mcpServers", "form": "json", "check": "", "env": False, "hooks": ""}
 _TABLE = tomllib.loads((HERE / "clients.toml").read_text())
 _PLACES = _TABLE.pop("places")
 CLIENTS = {name: Client(**_DEFAULTS | row) for name, row in _TABLE.items()}
@@ -60,13 +56,13 @@ def wanted(environ: Mapping[str, str], name: str) -> Iterator[tuple[Path, Format
         block = {key: filled[each] if str(each) in filled else each for key, each in client.block.items()}
         block |= _server_named(environ, name) if client.env else {}
     yield next(filter(Path.exists, paths), paths[0]), client.form, [Change((client.at, SERVER), block)]
-    if name == "claude-code":
+    if client.hooks:
         shipped = (HERE / "plugin/hooks/hooks.json").read_text()
         hooks = json.loads(shipped.replace(f'"{SERVER} hook', json.dumps(f"{shlex.join(start)} hook")[:-1]))["hooks"]
-        groups = [Change(("hooks", event), group, is_item=True) for event in hooks for group in hooks[event]]
-        yield path_of(environ, "{claude}/settings.json"), "json", groups
+        groups = [Change(("hooks", event), group, is_item=True) for event in client.events for group in hooks[event]]
+        yield path_of(environ, client.hooks), "json", groups
         skill = (HERE / "plugin/skills/engrain/SKILL.md").read_text(encoding="utf-8")
-        yield path_of(environ, "{claude}/skills/engrain/SKILL.md"), "text", [Change((), skill)]
+        yield path_of(environ, client.skill), "text", [Change((), skill)]
 
 
 def _server_named(environ: Mapping[str, str], name: str) -> Mapping[str, Any]:

@@ -1,7 +1,8 @@
-"""Hooks of Claude Code: each prints its text within the time limit, else nothing, and never fails."""
+"""Hooks of Claude Code and Codex: each prints its text within the time limit, else nothing, and never fails."""
 
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -21,9 +22,10 @@ from cli.local.project import project_for
 LIMIT_S = 1.5
 """The client waits 2 s, with the start of Python."""
 TEXTS = Path(__file__).parent / "plugin/hooks"
-PACK = {"intent": "general", "layer": "wake", "markdown_token_budget": 1500, "agent_id": "claude-code"}
-SUBSTANTIAL_BYTES = 30_000
-"""Size of a transcript with a few turns and tool calls: less holds nothing to reflect on."""
+PACK = {"intent": "general", "layer": "wake", "markdown_token_budget": 1500}
+SUBSTANTIAL_BYTES, CODEX_BYTES = 30_000, 36_000
+"""Size of a few turns and tool calls: less holds nothing to reflect on. Codex adds its instructions to a transcript."""
+REFLECTED = re.compile(rb'engrain__reflect|"engrain","tool":"reflect"')
 
 
 def hook(name: Annotated[str, typer.Argument(help="session-start, pre-compact or stop.")]) -> None:
@@ -54,7 +56,10 @@ def _session_start(event: JsonObject) -> str:
     with open_client(os.environ) as client:
         found = project_for(client, folder := Path(event["cwd"]))
         project = found.name if found else folder.name
-        body: JsonObject = PACK | {"goal": f"Work on {project}"}
+        body: JsonObject = PACK | {
+            "goal": f"Work on {project}",
+            "agent_id": "codex" if _is_codex(event) else "claude-code",
+        }
         try:
             pack = client.call("POST", "/api/context/pack", body | {"project": project})
         except NotFound:
@@ -63,12 +68,18 @@ def _session_start(event: JsonObject) -> str:
 
 
 def _stop(event: JsonObject) -> str:
-    transcript = Path(event["transcript_path"]).read_bytes()
-    if event.get("stop_hook_active") or len(transcript) < SUBSTANTIAL_BYTES or b"engrain__reflect" in transcript:
+    transcript, is_codex = Path(event["transcript_path"]).read_bytes(), _is_codex(event)
+    least = SUBSTANTIAL_BYTES + CODEX_BYTES * is_codex
+    if event.get("stop_hook_active") or len(transcript) < least or REFLECTED.search(transcript):
         return ""
     # The second time in a session it exists, and nothing is said.
     Path(tempfile.gettempdir(), f"engrain-stop-{Path(event['session_id']).name}").touch(0o600, exist_ok=False)
-    return _context("Stop", (TEXTS / "reflect.txt").read_text())
+    text = (TEXTS / "reflect.txt").read_text()
+    return json.dumps({"decision": "block", "reason": text}) if is_codex else _context("Stop", text)
+
+
+def _is_codex(event: JsonObject) -> bool:
+    return Path(event.get("transcript_path") or "").name.startswith("rollout-")
 
 
 def _context(event: str, text: str) -> str:

@@ -180,10 +180,6 @@ def _stats(client: Client, given: Given) -> ToolAnswer:
     return _answer(found, found)
 
 
-def _list(client: Client, given: Given) -> ToolAnswer:
-    return client.tool("explore", given | {"types": [given.pop("kind")]})
-
-
 def _create(client: Client, given: Given) -> ToolAnswer:
     if epic := given.pop("epic", None):
         given["metadata"] = {"epic_id": _id(client, epic, "epic")}
@@ -200,6 +196,7 @@ def _move(client: Client, given: Given) -> ToolAnswer:
 
 ASKING = {
     "remember": _remember, "recall": _recall, "capture": _capture, "explore": _explore, "show": _show, "stats": _stats,
-    "list": _list, "create": _create, "move": _move,
+    "list": lambda client, given: client.tool("explore", given | {"types": [given.pop("kind")]}),
+    "create": _create, "move": _move,
 }  # fmt: skip
 """Verbs that are more than the tool of their name."""

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from cli.client.credentials import Credential, Credentials
-from tests.cli.client.conftest import PASSWORD, Shell, bearer, server, signed_up
+from tests.cli.client.conftest import PASSWORD, Shell, bearer, rest_of, server, signed_up
 from tools.runtime.launch import ServerProcess
 from tools.text.credentials import redacted
 
@@ -100,11 +100,9 @@ class Place:
     ) -> tuple[int, str]:
         words = ("-p", "Lighthouse", "--source-id", "r1", "--", "sh", "-c", f"echo begun; {script}")
         with self.shell.start("capture-run", *words, **environ) as process:
-            assert process.stdout is not None
             assert process.stdout.readline() == "begun\n"
             deed(process)
-            said, _ = process.communicate("\n", timeout=60)
-        return process.returncode, said
+            return rest_of(process, "\n")
 
     def logged_out(self, script: str) -> tuple[Path, "Place"]:
         """Run a script while the login ends; return the file of the run that is kept, and a place with a new login."""

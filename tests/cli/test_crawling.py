@@ -4,27 +4,22 @@ import json
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import SECRET, Shell, signed_up
+from tests.cli.client.conftest import ENVIRON, Shell, place
+from tests.cli.local.test_mcp import until
 from tests.tools.crawling.site import Answer, TestSite, site
 from tests.tools.crawling.test_texts import pdf
 from tools.runtime.launch import ServerProcess, server_process
 
+__all__ = ["place"]
 pytestmark = pytest.mark.slow
 
-ENVIRON = {
-    "ENGRAIN_EMBEDDING_PROVIDER": "none",
-    "ENGRAIN_RATE_LIMIT_ENABLED": "false",
-    "ENGRAIN_JWT_SECRET": SECRET,
-    "ENGRAIN_CRAWL_NETWORKS": "127.0.0.1",
-}
+CRAWLING = ENVIRON | {"ENGRAIN_CRAWL_NETWORKS": "127.0.0.1"}
 
 
 @pytest.fixture
@@ -34,19 +29,13 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(data: Path) -> Iterator[ServerProcess]:
-    with server_process(data, environ=ENVIRON) as running:
+    with server_process(data, environ=CRAWLING) as running:
         yield running
 
 
 @pytest.fixture
-def ada(server: ServerProcess) -> dict[str, Any]:
-    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        return signed_up(http, "ada")
-
-
-@pytest.fixture
-def shell(tmp_path: Path, server: ServerProcess, ada: dict[str, Any]) -> Shell:
-    return Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": ada["access_token"]})
+def shell(place: tuple[Shell, httpx2.Client]) -> Shell:
+    return place[0]
 
 
 @pytest.fixture
@@ -56,13 +45,6 @@ def pages() -> Iterator[TestSite]:
         running.page("/a", "<p>Words.</p>")
         running.pages["/b"] = Answer(status=500)
         yield running
-
-
-def until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_folder_is_kept_and_then_only_what_has_changed(tmp_path: Path, shell: Shell) -> None:
@@ -122,12 +104,12 @@ def test_a_crawl_goes_on_after_a_kill(data: Path, shell: Shell, server: ServerPr
     token = {"Authorization": f"Bearer {shell.environ['ENGRAIN_TOKEN']}"}
     with httpx2.Client(base_url=server.address, trust_env=False, timeout=30, headers=token) as http:
         job = http.post("/api/sources/crawl", json={"url": pages.address}).raise_for_status().json()["job_id"]
-        until(lambda: "/29" in pages.paths())
+        assert until(lambda: "/29" in pages.paths())
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
     gate.set()
-    with server_process(data, environ=ENVIRON) as again, httpx2.Client(base_url=again.address, headers=token) as http:
-        until(lambda: http.get(f"/api/jobs/{job}").json()["status"] == "complete")
+    with server_process(data, environ=CRAWLING) as again, httpx2.Client(base_url=again.address, headers=token) as http:
+        assert until(lambda: http.get(f"/api/jobs/{job}").json()["status"] == "complete")
         result = http.get(f"/api/jobs/{job}").json()["result"]
         listed = http.get("/api/entities?entity_type=document&page_size=200").json()["entities"]
     assert (result["pages"], result["new"], result["unchanged"]) == (41, 25, 16)

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,9 @@ import pytest
 from cli import demo
 from cli.demo import Corpus, read_corpora
 from stores.errors import EngrainError
+from tests.cli.local.test_mcp import until
 
 DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
-LIMIT_S = 240.0
 
 GUIDE = """\
 # Orchard guide
@@ -148,15 +147,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def gone(pid: int, within_s: float = 30) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if not is_running(pid):
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads process states from /proc")
 class TestARealRun:
@@ -164,7 +154,7 @@ class TestARealRun:
         with running_demo(tmp_path) as demo:
             pid = server_of(demo)
             said = demo.stdout.read()
-            assert demo.wait(LIMIT_S) == 0, said
+            assert demo.wait(240) == 0, said
         for expected in (
             "Q  What do we know about 3. Grafting old varieties?",
             "The ledger lives in SQLite",
@@ -175,7 +165,7 @@ class TestARealRun:
         ):
             assert expected in said
         assert "\x1b[" not in said, "no colours into a pipe"
-        assert gone(pid)
+        assert until(lambda: not is_running(pid))
         assert left_behind(tmp_path) == []
 
     @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
@@ -187,7 +177,7 @@ class TestARealRun:
             assert demo.wait(60) == 1, said
         assert "Stopped" in said
         assert "Traceback" not in said
-        assert gone(pid)
+        assert until(lambda: not is_running(pid))
         assert left_behind(tmp_path) == []
 
     def test_even_a_killed_demo_leaves_no_server(self, tmp_path: Path) -> None:
@@ -195,7 +185,7 @@ class TestARealRun:
             pid = server_of(demo)
             demo.kill()
             assert demo.wait(60) == -signal.SIGKILL
-        assert gone(pid)
+        assert until(lambda: not is_running(pid))
 
     def test_a_server_that_dies_is_reported_in_a_sentence(self, tmp_path: Path) -> None:
         with running_demo(tmp_path) as demo:

@@ -4,28 +4,24 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.cli.client.conftest import Shell, server, signed_up
+from tests.cli.client.conftest import Shell, place, server
 from tests.cli.client.test_server import talking
-from tools.runtime.launch import ServerProcess
 
-__all__ = ["server"]
+__all__ = ["place", "server"]
 
 pytestmark = pytest.mark.slow
 TERMINAL = (sys.executable, "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)")
 
 
 @pytest.fixture
-def shell(tmp_path: Path, server: ServerProcess) -> Shell:
-    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
-        signed = signed_up(http, tmp_path.name)
-    return Shell(tmp_path, {"ENGRAIN_URL": server.address, "ENGRAIN_TOKEN": signed["access_token"]})
+def shell(place: tuple[Shell, httpx2.Client]) -> Shell:
+    return place[0]
 
 
 def done(shell: Shell, *words: str, typed: str = "") -> str:

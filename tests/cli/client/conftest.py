@@ -15,6 +15,7 @@ from cli.client.credentials import CredentialFile
 from tools.runtime.launch import ServerProcess, server_process
 
 SECRET = "x" * 40
+ENVIRON = {"ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_RATE_LIMIT_ENABLED": "false", "ENGRAIN_JWT_SECRET": SECRET}
 PASSWORD = "correct horse battery"
 COMMAND = [sys.executable, "-P", "-c", "from cli.main import app; app()"]
 _UNWANTED = ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY", "BROWSER")
@@ -49,9 +50,13 @@ class Shell:
 
     def run(self, *words: str, typed: str = "", **environ: str) -> tuple[int, str]:
         with self.start(*words, **environ) as process:
-            said, _ = process.communicate(typed, timeout=60)
-        assert "Traceback" not in said, said
-        return process.returncode, said
+            return rest_of(process, typed)
+
+
+def rest_of(process: "subprocess.Popen[str]", typed: str = "") -> tuple[int, str]:
+    said, _ = process.communicate(typed, timeout=60)
+    assert "Traceback" not in said, said
+    return process.returncode, said
 
 
 @pytest.fixture
@@ -61,12 +66,7 @@ def shell(tmp_path: Path) -> Shell:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    environ = {
-        "ENGRAIN_EMBEDDING_PROVIDER": "none",
-        "ENGRAIN_RATE_LIMIT_ENABLED": "false",
-        "ENGRAIN_JWT_SECRET": SECRET,
-    }
-    with server_process(tmp_path_factory.mktemp("served"), environ=environ) as running:
+    with server_process(tmp_path_factory.mktemp("served"), environ=ENVIRON) as running:
         yield running
 
 

@@ -1,7 +1,7 @@
 """The file of credentials is replaced as a whole, by one command at a time."""
 
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,11 +32,8 @@ def test_commands_at_once_lose_nothing(tmp_path: Path) -> None:
         with file.locked() as now:
             file.write(now.with_server(f"http://{number}", SESSION))
 
-    threads = [threading.Thread(target=add, args=(number,)) for number in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(add, range(20)))
     assert len(CredentialFile(tmp_path).read().servers) == 20
 
 

@@ -16,7 +16,7 @@ import pytest
 from auth.tokens import Tokens
 from cli.client.credentials import Credential, Credentials
 from stores.records import Session
-from tests.cli.client.conftest import PASSWORD, SECRET, Shell, bearer, signed_up
+from tests.cli.client.conftest import PASSWORD, SECRET, Shell, bearer, rest_of, signed_up
 from tools.runtime.launch import ServerProcess
 
 pytestmark = pytest.mark.slow
@@ -32,12 +32,6 @@ def code_from(process: "subprocess.Popen[str]") -> str:
 def decide(http: httpx2.Client, signed: dict[str, Any], user_code: str, approve: bool) -> httpx2.Response:
     body = {"user_code": user_code, "approve": approve}
     return http.post("/api/auth/device/verify", json=body, headers=bearer(signed))
-
-
-def rest_of(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    said, _ = process.communicate(timeout=60)
-    assert "Traceback" not in said, said
-    return process.returncode, said
 
 
 def log_in(shell: Shell, server: ServerProcess, email: str = "ada@example.org") -> None:

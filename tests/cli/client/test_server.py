@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,6 +18,16 @@ from tools.runtime.client_settings import ClientSettings
 
 JSON = {"Content-Type": "application/json"}
 OURS = JSON | {"X-Engrain-Version": "0.1.0"}
+
+
+@contextmanager
+def thread_of(run: Callable[[], object]) -> Iterator[None]:
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
 
 
 @contextmanager
@@ -38,14 +48,11 @@ def answering(
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, thread_of(server.serve_forever):
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-            thread.join()
 
 
 @contextmanager
@@ -58,21 +65,13 @@ def talking(react: Callable[[socket.socket], object]) -> Iterator[str]:
                 connection.recv(65536)
                 react(connection)
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
+        with thread_of(serve):
             yield f"127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            thread.join()
 
 
 def failure_at(address: str) -> CommandFailed:
-    server = Server(address)
-    try:
-        with pytest.raises(CommandFailed) as failed:
-            server.request("GET", "/api/auth/me")
-    finally:
-        server.close()
+    with closing(Server(address)) as server, pytest.raises(CommandFailed) as failed:
+        server.request("GET", "/api/auth/me")
     assert address in failed.value.message
     assert failed.value.remediation
     return failed.value
@@ -115,11 +114,12 @@ def test_what_speaks_another_protocol(scheme: str) -> None:
 @pytest.mark.parametrize(("status", "code"), [(401, ExitCode.NOT_LOGGED_IN), (403, ExitCode.FAILED)])
 def test_a_refusal_keeps_its_words(status: int, code: ExitCode) -> None:
     body = {"error": "some_code", "message": "No.", "request_id": "req_1", "remediation": "Ask."}
-    with answering(status, OURS | {"Retry-After": "7"}, json.dumps(body).encode()) as address:
-        server = Server(address)
-        with pytest.raises(Refused) as refused:
-            server.request("GET", "/")
-        server.close()
+    with (
+        answering(status, OURS | {"Retry-After": "7"}, json.dumps(body).encode()) as address,
+        closing(Server(address)) as server,
+        pytest.raises(Refused) as refused,
+    ):
+        server.request("GET", "/")
     found = refused.value
     assert (found.status, found.error, found.message, found.remediation) == (status, "some_code", "No.", "Ask.")
     assert (found.retry_after_s, found.code) == (7.0, code)
@@ -128,21 +128,17 @@ def test_a_refusal_keeps_its_words(status: int, code: ExitCode) -> None:
 def test_cookies_of_an_answer_are_not_sent_back() -> None:
     headers = OURS | {"Set-Cookie": "engrain_access_token=secret; Path=/"}
     sent: list[str | None] = []
-    with answering(200, headers, b"{}", sent) as address:
-        server = Server(address)
+    with answering(200, headers, b"{}", sent) as address, closing(Server(address)) as server:
         for _ in range(2):
             server.request("GET", "/")
-        server.close()
     assert sent == [None, None]
 
 
 def test_an_answer_without_tokens_is_no_login(tmp_path: Path) -> None:
-    with answering(200, OURS, b'{"user": {"email": 5}}') as address:
-        server = Server(address)
+    with answering(200, OURS, b'{"user": {"email": 5}}') as address, closing(Server(address)) as server:
         client = Client(server, CredentialFile(tmp_path), ClientSettings())
         with pytest.raises(Unreachable, match="does not understand"):
             client.session_of(server.request("GET", "/"), "ada@example.org")
-        server.close()
 
 
 def test_what_moves_the_cursor_is_not_printed() -> None:

@@ -1,4 +1,4 @@
-"""Hooks of Claude Code: they bring what is known, offer to keep what was learned, and never break a session."""
+"""Hooks of Claude Code and Codex: they bring what is known, offer to keep more, and never break a session."""
 
 import json
 import subprocess
@@ -46,9 +46,8 @@ def test_a_session_starts_with_the_pack_of_the_project_of_its_folder(
     assert said(shell, "session-start", event) == "", "nothing is known"
     keep = {"params": {"sync": "true"}, "url": "/api/entities"}
     for name in ("Ferry", "Bus"):
-        http.post(
-            json={"name": name, "entity_type": "project", "content": f"The {name} app."}, **keep
-        ).raise_for_status()
+        project = {"name": name, "entity_type": "project", "content": f"The {name} app."}
+        http.post(json=project, **keep).raise_for_status()
         decision = {
             "name": f"Work on the {name}",
             "entity_type": "decision",
@@ -75,6 +74,12 @@ def test_reflection_is_offered_once_a_session_and_never_in_a_loop(nowhere: Shell
     assert said(nowhere, "stop", {**event, "session_id": "../b"}) != ""
     transcript.write_text('{"name": "mcp__engrain__reflect"}\n' + "{}\n" * 15_000)
     assert said(nowhere, "stop", {**event, "session_id": "c"}) == "", "it was done already"
+    codex, event["session_id"] = tmp_path / "rollout-d.jsonl", "d"
+    for text in ("{}\n" * 15_000, '{"server":"engrain","tool":"reflect"}\n' + "{}\n" * 30_000, "{}\n" * 30_000):
+        codex.write_text(text)
+        answer = said(nowhere, "stop", {**event, "transcript_path": str(codex)})
+        assert (answer != "") == (text == "{}\n" * 30_000)
+    assert (json.loads(answer)["decision"], "`reflect`" in json.loads(answer)["reason"]) == ("block", True)
     assert "ids of the Engrain records" in said(nowhere, "pre-compact", {"trigger": "auto"})
 
 

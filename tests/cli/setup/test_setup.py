@@ -102,6 +102,8 @@ def test_each_client_reads_its_block_and_removal_leaves_nothing(home: Path) -> N
         servers = parse.get(CLIENTS[client].form, json.loads)(text)[key]
         assert (servers[0] if client == "continue" else servers["engrain"]) == block
     assert setup().output.count(" set up\n") == len(CLIENTS)
+    assert json.loads((home / ".codex/hooks.json").read_text())["hooks"].keys() == {"SessionStart", "Stop"}
+    assert (home / ".codex/skills/engrain/SKILL.md").exists()
     done("--remove")
     assert tree(home) == {}
 
