@@ -12,7 +12,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.test_crash import ENVIRON, client, indexes_are_level, sign_up, wait_for
+from tests.stores.indexer.samples import until
+from tests.test_crash import ENVIRON, client, indexes_are_level, sign_up
 from tools.runtime.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.slow
@@ -62,7 +63,7 @@ def test_a_backup_that_is_put_back_is_what_is_found(tmp_path: Path) -> None:
     shutil.copy(backup, data / "ledger.sqlite")
 
     with serving(data) as (server, http):
-        wait_for(lambda: indexes_are_level(server), 120)
+        until(lambda: indexes_are_level(server), 120)
         assert http.get(f"/api/entities/{kept}").json()["name"] == "Note alpha"
         assert http.get(f"/api/entities/{later}").status_code == 404
         assert found(http, "bravo")[0] == deleted
@@ -99,12 +100,12 @@ def test_a_filled_organization_changes_its_graph_engine_and_back(tmp_path: Path)
     data = tmp_path / "data"
     with serving(data) as (server, http):
         ids, start = fill(http)
-        wait_for(lambda: indexes_are_level(server), 120)
+        until(lambda: indexes_are_level(server), 120)
         before = explored(http, start)
         assert [len(each[2]) for each in before] != [0, 0, 0, 0]  # type: ignore[index]
 
     with serving(data, ENGRAIN_GRAPH_ENGINE="kuzu") as (server, http):
-        wait_for(lambda: indexes_are_level(server), 120)
+        until(lambda: indexes_are_level(server), 120)
         assert explored(http, start) == before
         if Path("/proc/self/maps").exists():
             libraries = Path(f"/proc/{server.process.pid}/maps").read_text()
@@ -118,7 +119,7 @@ def test_a_filled_organization_changes_its_graph_engine_and_back(tmp_path: Path)
     assert "every index equals the ledger" in check(data, ENGRAIN_GRAPH_ENGINE="kuzu")
 
     with serving(data) as (server, http):
-        wait_for(lambda: indexes_are_level(server), 120)
+        until(lambda: indexes_are_level(server), 120)
         assert explored(http, start) == after
         assert added in found(http, "bravo")
         assert set(ids) <= {each["id"] for each in http.get("/api/entities?page_size=200").json()["entities"]}
