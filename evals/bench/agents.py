@@ -103,9 +103,9 @@ class _Agent:
     def work(self, seconds: float) -> list[float]:
         """Remember and search every two seconds; return the time of each call in seconds."""
         first, times = time.monotonic() + self.waits_s, []
-        for turn in range(round(seconds / EVERY_S)):
-            # A slow answer does not bring agents into step.
-            time.sleep(max(0.0, first + turn * EVERY_S - time.monotonic()))
+        while (late_s := time.monotonic() - first) < seconds:
+            # After a slow answer an agent keeps its own beat, so that they do not fall into step.
+            time.sleep(max(-late_s, -late_s % EVERY_S))
             name = f"Note {self.process.pid} {len(self.kept)}"
             content = f"{name}: deploys freeze at {len(self.kept)} o'clock."
             calls: list[tuple[str, JsonObject]] = [
