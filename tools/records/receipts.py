@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from auth.principal import Principal
 from auth.visibility import entity_key
-from stores.records import RAW_MEMORY, Entity, JsonObject
+from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
 from tools.app import App
 from tools.frame.operation import Call
 from tools.frame.threads import in_thread
@@ -86,10 +86,10 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
     def written() -> tuple[list[str], str | None]:
         ids = [each.partition(":")[2] for each in receipt.affected_records]
         found = app.ledger.records.entities(organization, ids)
-        facts = app.ledger.relations.by_ids(organization, ids).values()
-        first = next((found[each] for each in ids if each in found), next(iter(facts), None))
+        fact = None if found else next(iter(app.ledger.relations.by_ids(organization, ids).values()), None)
+        first: Entity | Relation | None = next((found[each] for each in ids if each in found), fact)
         readers = None if first is None else readable_by(app, caller, first.visibility)
-        return [*found], readers if readers is None or found else readers.removesuffix(SHARE) + FOLLOWING
+        return [*found], readers.removesuffix(SHARE) + FOLLOWING if fact and readers else readers
 
     ids, readers = await in_thread(written)
     told: JsonObject = {"readable_by": readers} if readers else {}
