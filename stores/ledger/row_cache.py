@@ -1,4 +1,4 @@
-"""Row cache of record statuses, dropped when the organization's feed grows."""
+"""Row cache of record statuses, without those that changed since."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
@@ -11,6 +11,8 @@ from stores.ledger.feed import FeedReads
 from stores.records import Position
 
 MOST_ORGANIZATIONS = 64
+MOST_CHANGES = 500
+"""Beyond these all rows of an organization are dropped."""
 MOST_RECORDS = 100_000
 """Per organization; a third of a kilobyte each."""
 
@@ -68,14 +70,16 @@ class RowCache:
         if cached is None:
             return {}
         with self._lock:
+            position = cached.position
             found = {each: cached.rows[each] for each in wanted if each in cached.rows}
         if missing := [each for each in wanted if each not in found]:
             read = {row.id: row for row in self._read(organization_id, missing)}
             with self._lock:
                 if len(cached.rows) + len(read) > MOST_RECORDS:
                     cached.rows.clear()
-                # Rows may be newer than the position: they go with the older ones when the feed has grown.
-                cached.rows.update(read)
+                # Rows may be newer than the position, but not older: those are left out.
+                if cached.position == position:
+                    cached.rows.update(read)
             found |= read
         return found
 
@@ -90,12 +94,23 @@ class RowCache:
             head = self._feed.head(organization_id)
         except NotFound:
             return None
+        changed = None if cached is None else self._changed(organization_id, cached.position, head)
         with self._lock:
-            cached = self._organizations.get(organization_id)
-            if cached is None or cached.position != head:
+            if cached is None or changed is None:
                 cached = self._organizations[organization_id] = _Organization(head, version)
-            cached.version = version
+            for record_id in changed or ():
+                cached.rows.pop(record_id, None)
+            if cached.position.sequence <= head.sequence:
+                cached.position, cached.version = head, version
             self._organizations.move_to_end(organization_id)
             if len(self._organizations) > MOST_ORGANIZATIONS:
                 self._organizations.popitem(last=False)
             return cached
+
+    def _changed(self, organization_id: str, before: Position, head: Position) -> list[str] | None:
+        """Return the records changed since, or None where they are too many or unknown."""
+        if before == head:
+            return []
+        changes = self._feed.changes(organization_id, before.sequence, MOST_CHANGES)
+        is_known = before.epoch == head.epoch and changes and changes[0].sequence == before.sequence + 1
+        return [each.record_id for each in changes] if is_known and len(changes) < MOST_CHANGES else None

@@ -42,7 +42,11 @@ def truth(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
     }
 
 
-def test_what_is_remembered_follows_every_change(ledger: Ledger, populated_url: str, clock: SteppingClock) -> None:
+@pytest.mark.parametrize("most", [1, 500])
+def test_what_is_remembered_follows_every_change(
+    ledger: Ledger, populated_url: str, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr("stores.ledger.row_cache.MOST_CHANGES", most)
     ids = ("a", "b", "c", "d")
     create(ledger, draft("a"), draft("b"), draft("c"))
     assert seen(ledger, *ids) == truth(ledger, *ids)
