@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch, Item
 from stores.indexer.options import IndexerOptions
 from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position
-
-Urgency = Literal["none", "deferred", "interactive", "full"]
 
 CHUNK = 64
 """Records per read; their size then decides whether the batch goes on."""
@@ -56,8 +53,9 @@ class Feed:
             batch = self._ledger.feed.batch_at(self.organization_id, sequence) if sequence else ""
         return Position(self._ledger.feed.epoch, sequence, batch or "")
 
-    def changes(self, after: Position, limit: int) -> list[Change]:
+    def changes(self, after: Position, limit: int | None = None) -> list[Change]:
         """Return the changes after a position, oldest first; FeedGap if the next is pruned, or the epoch is new."""
+        limit = limit or self._limit
         with reading():
             if self._ledger.feed.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
@@ -69,13 +67,6 @@ class Feed:
             if not is_level and (not changes or changes[0].sequence != after.sequence + 1):
                 raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
         return changes
-
-    def urgency(self, after: Position) -> Urgency:
-        with reading():
-            count, deferred = self._ledger.feed.follows(self.organization_id, after.sequence, self._limit)
-        if not count or count >= self._limit:
-            return "full" if count else "none"
-        return "deferred" if deferred == count else "interactive"
 
     def reaches_back(self, at_most: int) -> bool:
         """Return whether the feed holds the whole history, and is short."""
@@ -104,17 +95,13 @@ class Feed:
             return str(gap)
         return None
 
-    def read(self, after: Position) -> IndexBatch | None:
-        """Return the state of the records changed after a position, up to a size, if any; FeedGap as in `changes`."""
-        changes = self.changes(after, self._limit)
-        return self._collect(after, changes) if changes else None
-
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """Return the records by id; those that the ledger cannot read are left out, as deleted ones."""
         with reading():
             return self._ledger.records.entities(self.organization_id, record_ids)
 
-    def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
+    def batch(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
+        """Return the state of the records changed after a position, up to a size."""
         entities: dict[str, Entity] = {}
         named: dict[str, None] = {}
         taken = characters = 0

@@ -2,7 +2,7 @@
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -16,7 +16,7 @@ from stores.indexer.options import GraphEngine, IndexName
 from stores.indexer.track import FOREVER, Adapter, Handle, Surroundings, Track, closing_on_error
 from stores.ledger.feed import Snapshot
 from stores.lexical import LexicalIndex
-from stores.records import Entity, Position, Relation
+from stores.records import Change, Entity, Position, Relation
 from stores.room import Room
 
 T = TypeVar("T", bound=Index)
@@ -48,13 +48,17 @@ class FeedTrack(Track[T]):
         return objection
 
     def advance(self) -> float:
-        patience = self._patience()
+        if self.sequence >= self._around.head():
+            return FOREVER
+        deaf_s = self.deaf_until - time.monotonic()
+        if deaf_s > 0 and not self._around.waiting():
+            return deaf_s
+        changes = self._around.feed.changes(self._position)
+        patience = self._patience(changes) if changes else FOREVER
         if patience > 0:
             return patience
         self._first_seen = None
-        batch = self._around.feed.read(self._position)
-        if batch is None:
-            return FOREVER
+        batch = self._around.feed.batch(self._position, changes)
         begin = time.monotonic()
         self._admit(batch)
         self._note_applied()
@@ -104,17 +108,13 @@ class FeedTrack(Track[T]):
             marker(self.handle.folder).unlink(missing_ok=True)
             self._whole_from = 0
 
-    def _patience(self) -> float:
-        if not self.serves or not self.readable:
+    def _patience(self, changes: Sequence[Change]) -> float:
+        options, now = self._around.options, time.monotonic()
+        if not self.serves or not self.readable or len(changes) >= options.batch_changes:
             return 0.0
-        hurried, now = self._around.hurried(), time.monotonic()
-        if not hurried and now < self.deaf_until:
-            return self.deaf_until - now
-        options, urgency = self._around.options, self._around.feed.urgency(self._position)
-        interactive_s = options.gather_s if hurried else self._unhurried_s()
-        gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
-        if not gather_s:
-            return 0.0
+        gather_s = self._gather_s(options.gather_s)
+        if all(each.deferred for each in changes):
+            gather_s = options.gather_deferred_s
         if self._first_seen is None:
             self._first_seen = now
         self.deaf_until = self._first_seen + gather_s

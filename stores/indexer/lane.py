@@ -48,7 +48,7 @@ class Lane(StepThread, Generic[T]):
         """Look at the feed: at once where somebody waits, else once writes have gathered."""
         # Waking at every single write would cost requests more than the write itself.
         track = self._serving
-        if track is None or time.monotonic() >= track.deaf_until or self._around.hurried():
+        if track is None or time.monotonic() >= track.deaf_until or self._around.waiting():
             self._signal.set()
 
     def wait_settled(self, timeout_s: float) -> bool:

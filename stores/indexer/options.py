@@ -22,6 +22,8 @@ class IndexerOptions:
     graph_budget_mb: int = 128
     gather_s: float = 0.005
     """Delay for single writes with a waiting caller, to form batches."""
+    gather_further_s: float = 0.1
+    """More for each further caller who waits, up to `commit_after_s`."""
     gather_unhurried_s: float = 0.1
     """Delay for single writes without one."""
     gather_deferred_s: float = 0.5

@@ -100,7 +100,7 @@ class OpenOrganization:
         options, feed = shared.options, Feed(shared.ledger, organization_id, shared.options)
         around = Surroundings(
             organization_id, shared.ledger, feed, files, options, shared.builders, files.mark_open(), shared.clock,
-            progressed=self._progressed, hurried=lambda: len(self.waits) > 0,
+            head=lambda: self.head, progressed=self._progressed, waiting=lambda: len(self.waits),
         )  # fmt: skip
         self.waits = Waits(self.missing)
         self.lexical = Lane(lexical_adapter(), around)
@@ -170,9 +170,8 @@ class OpenOrganization:
         """Wait for a write; the future has the names of the indexes without it."""
         waiting = self.waits.add(sequence, record_ids)
         if not waiting.done():
-            # They may know of the write, but gather more before they apply it.
-            for lane in self.lanes:
-                lane.wake()
+            # Lanes may know of the write, but gather more before they apply it.
+            self.wake(sequence)
         return waiting
 
     def applied(self, sequence: int, record_ids: Sequence[str] = ()) -> bool:

@@ -22,7 +22,7 @@ from stores.ledger import Ledger
 T = TypeVar("T", bound=StoredIndex)
 
 FOREVER = 3600.0
-COMPACTION_SHARE = 20.0
+COMPACTION_SHARE = 10.0
 GATHER_SHARE = 10.0
 """In multiples of the last commit's time."""
 PAGE = 1_000
@@ -40,9 +40,11 @@ class Surroundings:
     clean: bool
     """The last stop was clean; otherwise indexes are compared with the ledger."""
     clock: Callable[[], datetime]
+    head: Callable[[], int]
+    """Sequence number of the last commit that was told of."""
     progressed: Callable[[], None]
-    hurried: Callable[[], bool]
-    """Somebody waits for a write."""
+    waiting: Callable[[], int]
+    """Callers that wait for a write."""
     wake: Callable[[], None] = lambda: None
     """Specific to one lane, as the next."""
     closing: threading.Event = field(default_factory=threading.Event)
@@ -233,8 +235,11 @@ class Track(ABC, Generic[T]):
         self._commits += 1
         self._last_work_at = self._around.clock()
 
-    def _unhurried_s(self) -> float:
-        options = self._around.options
+    def _gather_s(self, least_s: float) -> float:
+        """Gather longer the more callers wait: a commit takes more of the processor than a search."""
+        options, waiting = self._around.options, self._around.waiting()
+        if waiting:
+            return least_s + min((waiting - 1) * options.gather_further_s, options.commit_after_s)
         return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
 
 

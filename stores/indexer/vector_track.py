@@ -191,10 +191,10 @@ class VectorTrack(Track[VectorIndex]):
 
     def _scan(self) -> None:
         works, before, scanned, feed = self.works, self.works.sequence, self.works.scanned, self._around.feed
-        while changes := feed.changes(Position(self._epoch, works.scanned, ""), READ_CHANGES):
+        while works.scanned < self._around.head() and (
+            changes := feed.changes(Position(self._epoch, works.scanned, ""), READ_CHANGES)
+        ):
             works.scan(changes)
-            if len(changes) < READ_CHANGES:
-                break
         if works.scanned > scanned:
             self.deaf_until = time.monotonic() + self._around.options.gather_scans_s
         if works.sequence != before:
@@ -231,7 +231,7 @@ class VectorTrack(Track[VectorIndex]):
         interactive = any(work.interactive for work in self._buffer)
         limit = options.commit_after_s if interactive else options.commit_deferred_after_s
         if not self.works.awaits(interactive=True) and (interactive or not self.works.awaits(interactive=False)):
-            limit = self._unhurried_s() if interactive and not self._around.hurried() else 0.0
+            limit = self._gather_s(0.0) if interactive else 0.0
         return max(0.0, self._buffered_at + limit - time.monotonic())
 
     def _commit(self) -> None:

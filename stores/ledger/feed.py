@@ -8,7 +8,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
 
 from stores.clock import Clock
 from stores.errors import NotFound, RecordUnreadable
@@ -38,8 +38,6 @@ _after = (
     .limit(bindparam("limit"))
     .subquery()
 )
-_what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
-
 _packed_after = select(AsJson(*_after.c))
 _prune = (
     delete(_changes)
@@ -94,12 +92,6 @@ class FeedReads(Store):
         values = {"organization": organization_id, "after": after, "limit": limit}
         changes = [_to_change(row) for row in self._packed(_packed_after, values)]
         return sorted(changes, key=attrgetter("sequence"))
-
-    def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:
-        """Count changes after a sequence number, up to a limit, and the deferred ones among them."""
-        values = {"organization": organization_id, "after": after, "limit": limit}
-        found = self._first(_what_follows, values)
-        return (found[0], found[1] or 0) if found else (0, 0)
 
     def batch_at(self, organization_id: str, sequence: int) -> str | None:
         """Return the batch of a sequence number; None if pruned or above the head. Others must rebuild."""

@@ -22,7 +22,7 @@ from stores.indexer import Indexer, IndexerOptions, IndexName
 from stores.indexer.feed import Feed
 from stores.lexical import LexicalIndex
 from stores.lexical.schema import FORMAT
-from stores.records import Position
+from stores.records import Change, Position
 from stores.vectors import VectorState
 from tests.indexes import degraded, differences
 from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, World, draft, until
@@ -103,7 +103,8 @@ def test_applying_the_feed_twice_changes_nothing(world: World, tmp_path: Path) -
 
     def replay() -> list[object]:
         position = feed.origin()
-        while batch := feed.read(position):
+        while changes := feed.changes(position):
+            batch = feed.batch(position, changes)
             lexical.apply(batch)
             graph.apply(batch)
             position = batch.position
@@ -257,12 +258,12 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
     for name in ("a", "b", "c"):
         world.write(draft(name, "kestrel"))
     world.settle()
-    readable, read = 2, Feed.read
+    readable, read = 2, Feed.changes
 
-    def halfway(feed: Feed, after: Position) -> IndexBatch | None:
-        return read(feed, after) if after.sequence < readable else None
+    def halfway(feed: Feed, after: Position, limit: int | None = None) -> list[Change]:
+        return read(feed, after, limit) if after.sequence < readable else []
 
-    monkeypatch.setattr(Feed, "read", halfway)
+    monkeypatch.setattr(Feed, "changes", halfway)
     monkeypatch.setattr("stores.indexer.indexer.OPEN_TIMEOUT_S", 0.2)
     world.stop()
     monkeypatch.setattr("stores.lexical.schema.FORMAT", FORMAT + 1)

@@ -290,8 +290,7 @@ def test_where_no_room_is_left_no_record_is_to_blame(world: World, name: IndexNa
     text = " ".join(f"word{number}" for number in range(300))
     world.write(*[draft(f"e{at}{'x' * 300}", f"{text} {at}") for at in range(400)])
     feed = Feed(world.ledger, ORG, IndexerOptions(batch_changes=1_000, batch_characters=10**9))
-    batch = feed.read(feed.origin())
-    assert batch is not None
+    batch = feed.batch(feed.origin(), feed.changes(feed.origin()))
     folder = world.folder / name
     index: Index = LexicalIndex(folder) if name == "lexical" else GraphIndex(folder)
 
