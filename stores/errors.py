@@ -51,7 +51,7 @@ class NotFound(EngrainError):
     """404: it does not exist, or the caller may not know that it does."""
 
     code = "not_found"
-    default_remediation = "Check the id and the organization that you are signed in to."
+    default_remediation = "Check the id, which search and lists name, and the organization that you are signed in to."
 
 
 class MethodNotAllowed(EngrainError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch, Item
@@ -55,16 +56,16 @@ class Feed:
 
     def changes(self, after: Position, limit: int | None = None) -> list[Change]:
         """Return the changes after a position, oldest first; FeedGap if the next is pruned, or the epoch is new."""
-        limit = limit or self._limit
+        read = partial(self._ledger.feed.changes, self.organization_id, after.sequence, limit or self._limit)
         with reading():
             if self._ledger.feed.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
-            changes, is_level = self._ledger.feed.changes(self.organization_id, after.sequence, limit), False
-            if not changes:
-                is_level = self._ledger.feed.head(self.organization_id).sequence <= after.sequence
-                # Pruned, or committed between the two questions.
-                changes = [] if is_level else self._ledger.feed.changes(self.organization_id, after.sequence, limit)
-            if not is_level and (not changes or changes[0].sequence != after.sequence + 1):
+            changes = read()
+            if not changes and self._ledger.feed.head(self.organization_id).sequence <= after.sequence:
+                return []
+            # Pruned, or committed between the two questions.
+            changes = changes or read()
+            if not changes or changes[0].sequence != after.sequence + 1:
                 raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
         return changes
 

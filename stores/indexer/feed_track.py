@@ -31,7 +31,7 @@ class FeedTrack(Track[T]):
         super().__init__(Handle(index, folder), around)
         self._position = index.position() or around.feed.origin()
         self._refusals = Refusals(folder)
-        self._first_seen: float | None = None
+        self._first_seen = 0.0
         self._whole_from = 0
         """Not read until it reaches this sequence number; a marker file says so."""
         self._applied_at = 0.0
@@ -57,7 +57,7 @@ class FeedTrack(Track[T]):
         patience = self._patience(changes) if changes else FOREVER
         if patience > 0:
             return patience
-        self._first_seen = None
+        self._first_seen = 0.0
         batch = self._around.feed.batch(self._position, changes)
         begin = time.monotonic()
         self._admit(batch)
@@ -112,11 +112,9 @@ class FeedTrack(Track[T]):
         options, now = self._around.options, time.monotonic()
         if not self.serves or not self.readable or len(changes) >= options.batch_changes:
             return 0.0
-        gather_s = self._gather_s(options.gather_s)
-        if all(each.deferred for each in changes):
-            gather_s = options.gather_deferred_s
-        if self._first_seen is None:
-            self._first_seen = now
+        is_bulk = all(each.deferred for each in changes)
+        gather_s = options.gather_deferred_s if is_bulk else self._gather_s(options.gather_s)
+        self._first_seen = self._first_seen or now
         self.deaf_until = self._first_seen + gather_s
         return max(0.0, self.deaf_until - now)
 

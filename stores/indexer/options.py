@@ -23,7 +23,7 @@ class IndexerOptions:
     gather_s: float = 0.005
     """Delay for single writes with a waiting caller, to form batches."""
     gather_further_s: float = 0.1
-    """More for each further caller who waits, up to `commit_after_s`."""
+    """More for each further one, up to `commit_after_s`: a commit takes more of the processor than a search."""
     gather_unhurried_s: float = 0.1
     """Delay for single writes without one."""
     gather_deferred_s: float = 0.5

@@ -236,7 +236,6 @@ class Track(ABC, Generic[T]):
         self._last_work_at = self._around.clock()
 
     def _gather_s(self, least_s: float) -> float:
-        """Gather longer the more callers wait: a commit takes more of the processor than a search."""
         options, waiting = self._around.options, self._around.waiting()
         if waiting:
             return least_s + min((waiting - 1) * options.gather_further_s, options.commit_after_s)

@@ -20,7 +20,6 @@ from stores.tokens import TokenStore
 from stores.vectors import EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 
 MISSING, ALL = "missing", "all"
-READ_CHANGES = 500
 
 
 def vector_adapter(worker: EmbeddingWorker, room: Room) -> Adapter[VectorIndex]:
@@ -190,10 +189,9 @@ class VectorTrack(Track[VectorIndex]):
             self._marker.unlink(missing_ok=True)
 
     def _scan(self) -> None:
-        works, before, scanned, feed = self.works, self.works.sequence, self.works.scanned, self._around.feed
-        while works.scanned < self._around.head() and (
-            changes := feed.changes(Position(self._epoch, works.scanned, ""), READ_CHANGES)
-        ):
+        works, feed, head = self.works, self._around.feed, self._around.head
+        before, scanned = works.sequence, works.scanned
+        while works.scanned < head() and (changes := feed.changes(Position(self._epoch, works.scanned, ""))):
             works.scan(changes)
         if works.scanned > scanned:
             self.deaf_until = time.monotonic() + self._around.options.gather_scans_s

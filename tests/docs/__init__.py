@@ -1,1 +1,0 @@
-"""Documentation is a test."""

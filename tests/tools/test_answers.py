@@ -169,6 +169,14 @@ async def test_what_is_not_there_is_said(owner: Person) -> None:
     assert "results: none" in text
 
 
+async def test_agents_filter_page_and_ask_how_it_was_found(owner: Person, known: dict[str, str]) -> None:
+    listed, _ = await asked(owner, "explore", tags="pay", offset=9)
+    assert len(listed["entities"]) == 1
+    found, text = await asked(owner, "search", query="retry the gateway", include_retrieval_diagnostics=True)
+    assert found["results"][0]["id"] in found["diagnostics"]["source_details"]
+    assert "source_details" in text
+
+
 async def test_weak_hits_beside_a_strong_one_are_cut_for_agents_alone(owner: Person) -> None:
     said = {"Boiler key": "The spare key hangs behind the boiler.", "Bakery": "The bakery sells rye bread at noon."}
     for name, content in said.items():

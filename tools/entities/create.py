@@ -17,17 +17,14 @@ from tools.records.entity_models import (
     EntityFields,
     EntityId,
     EntityView,
+    FindableFields,
     Label,
     Labels,
     MutationReceipt,
     Name,
     Probes,
     RelatedTo,
-    RetrievalKeys,
-    Spans,
     entity_view,
-    findable_metadata,
-    require_spans,
 )
 from tools.records.entity_types import EntityType
 from tools.records.linking import WORK
@@ -36,13 +33,11 @@ from tools.records.storing import store, until_visible, wait_until_visible
 from tools.search.similar import THRESHOLD, ProbeRehearsal, Similar, rehearsed, similar
 
 
-class CreateEntityRequest(EntityFields):
+class CreateEntityRequest(FindableFields):
     """An entity to store."""
 
     sync: bool = Field(False, description="Wait until every healthy index shows the entity, at most 20 s.")
     defer_embeddings: bool = Field(False, description="Let interactive writes be embedded first.")
-    retrieval_keys: RetrievalKeys = None
-    spans: Spans = None
     probes: Probes = Field(
         None, description="Questions that should find it: with `sync` each is tried, and its rank told."
     )
@@ -65,10 +60,8 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> C
     Without `sync` the timestamps in the answer are null and `entity_created` follows when the indexes have it.
     """
     sync = request.sync or request.entity_type == "project"
-    require_spans(request.spans, request.content or "")
-    if findable := findable_metadata(request.retrieval_keys, request.spans, request.probes):
-        request = request.model_copy(update={"metadata": {**(request.metadata or {}), **findable}})
-    (entity,), sequence = await in_thread(store, app, call, [request], sync=sync, deferred=request.defer_embeddings)
+    fields = request.findable(probes=request.probes)
+    (entity,), sequence = await in_thread(store, app, call, [fields], sync=sync, deferred=request.defer_embeddings)
     (view,) = await in_thread(entity_views, app, call.caller, [entity])
     extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
     if sync:
@@ -82,7 +75,7 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> C
 class BulkCreateRequest(Request):
     """Entities to store together."""
 
-    entities: Annotated[list[EntityFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
+    entities: Annotated[list[FindableFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
         description=f"1 to {BULK_LIMIT} entities; all are stored or none."
     )
     defer_embeddings: bool = Field(True, description="Let interactive writes be embedded first.")
@@ -106,8 +99,8 @@ class BulkCreated(Result):
 def bulk_create_entities(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
     sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
-    deferred = request.defer_embeddings
-    created, sequence = store(app, call, request.entities, sync=sync, deferred=deferred)
+    fields = [each.findable(f"body.entities.{place}") for place, each in enumerate(request.entities)]
+    created, sequence = store(app, call, fields, sync=sync, deferred=request.defer_embeddings)
     if sync:
         wait_until_visible(app, call, sequence, [each.id for each in created])
     views = [entity_view(entity, timestamps=sync) for entity in created]

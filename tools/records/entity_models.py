@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, JsonValue, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -159,9 +159,7 @@ def no_entity(entity_id: str) -> NotFound:
     return NotFound(f"There is no entity {entity_id}.")
 
 
-SPANS_LIMIT = 100
 KEYS_LIMIT = 50
-PROBES_LIMIT = 20
 
 Probe = Annotated[str, StringConstraints(min_length=1, max_length=1_000, pattern=r"\S")]
 RetrievalKey = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")]
@@ -179,19 +177,19 @@ RetrievalKeys = Annotated[
     Field(description="Further words by which it is to be found: synonyms, codes, names."),
 ]
 Spans = Annotated[
-    Annotated[list[Span], Field(max_length=SPANS_LIMIT)] | None,
+    Annotated[list[Span], Field(max_length=100)] | None,
     Field(description="Parts of the content that matter, in characters."),
 ]
-Probes = Annotated[list[Probe], Field(max_length=PROBES_LIMIT)] | None
+Probes = Annotated[list[Probe], Field(max_length=20)] | None
 
 
-def require_spans(spans: Sequence[Span] | None, content: str) -> None:
+def require_spans(spans: Sequence[Span] | None, content: str, within: str = "body") -> None:
     for number, span in enumerate(spans or ()):
         if not span.start < span.end <= len(content):
             raise ValidationFailed(
                 f"spans.{number} is from {span.start} to {span.end}, which is not a part of content.",
                 remediation=f"Count in characters: start before end, and end at most {len(content)}.",
-                details={"field": f"body.spans.{number}", "expected": "a range of the content"},
+                details={"field": f"{within}.spans.{number}", "expected": "a range of the content"},
             )
 
 
@@ -205,3 +203,16 @@ def findable_metadata(
             "probes": list[JsonValue](probes or ()) or None,
         }
     )
+
+
+class FindableFields(EntityFields):
+    """An entity to create, with further ways to find it."""
+
+    retrieval_keys: RetrievalKeys = None
+    spans: Spans = None
+
+    def findable(self, within: str = "body", probes: Sequence[str] | None = None) -> Self:
+        """Return it with these in its metadata; ValidationFailed where a span is not a part of the content."""
+        require_spans(self.spans, self.content or "", within)
+        added = findable_metadata(self.retrieval_keys, self.spans, probes)
+        return self.model_copy(update={"metadata": {**(self.metadata or {}), **added}}) if added else self

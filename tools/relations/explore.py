@@ -35,15 +35,15 @@ class ExploreRequest(Filters):
 
     mode: Literal["list", "related", "traverse", "dependencies"] = Field(
         "list",
-        description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; "
-        "dependencies: what it needs and what needs it, up to `depth` steps.",
+        description="list: by filters; related: one step from entity_id; traverse: `depth` steps; "
+        "dependencies: what it needs and what needs it.",
     )
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
         None, description="Only these types, as in `add`."
     )
     entity_id: EntityId | None = Field(None, description="Start of related, traverse and dependencies.")
     relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
-        None, description="Only along these, such as DEPENDS_ON or SUPERSEDES."
+        None, description="Only along these, such as SUPERSEDES."
     )
     depth: int = Field(1, ge=1, le=3, description="Steps of traverse and dependencies.")
     language: Label | None = Field(None, description="Only this programming language.")
@@ -119,7 +119,7 @@ def _for_agents(page: Explored) -> dict[str, Any]:
 
 
 AGENT_OMITS = frozenset({
-    "epic", "no_epic", "complexity", "feature", "priority", "tags", "include_archived", "offset", "project_ids",
+    "epic", "no_epic", "complexity", "feature", "priority", "include_archived", "project_ids",
 })  # fmt: skip
 
 

@@ -120,12 +120,14 @@ def for_agents(response: SearchResponse) -> dict[str, Any]:
     note = None if response.results or response.offset else NOTHING
     # A best score that is hardly above those of unrelated records.
     note = f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else note
+    found_by: JsonObject = response.filters.get("graph_retrieval") or response.filters.get("retrieval") or {}
     return {
         "note": note,
         "not_searched": faults or None,
         "pending_records": response.filters.get("pending_records"),
         "results": [_hit_for_agents(hit) for hit in shown],
         "has_more": response.has_more and len(shown) == len(response.results),
+        "diagnostics": found_by if "source_details" in found_by else None,
     }
 
 

@@ -45,15 +45,13 @@ class SearchRequest(Filters):
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     tags: Labels = Field([], description="Only records with one of these tags.")
-    status: CommaSeparated | None = Field(
-        None, description="Only tasks, epics or projects with one of these statuses, comma-separated."
-    )
+    status: CommaSeparated | None = Field(None, description="Only work with one of these statuses, comma-separated.")
     project: EntityId | None = Field(None, description="Only this project (id).")
-    source: Label | None = Field(None, description="Only documents of the source with this name.")
+    source: Label | None = Field(None, description="Only documents of this source (name).")
     source_id: SourceId | None = Field(None, description="Only documents or raw memories of this source (id).")
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
-    since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
+    since: Date | None = Field(None, description="Only what changed since: ISO date, or like 7d.")
     reference_time: Date | None = Field(None, description="Reference for recency and relative dates.")
     as_of: Date | None = Field(None, description="Search as of this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
@@ -76,7 +74,7 @@ class SearchRequest(Filters):
         None, description="Only raw memories whose metadata.occurred_at, or a part of it, lies earlier."
     )
     use_enhanced: bool = Field(True, description="Let the graph contribute to the ranking.")
-    boost_recent: bool = Field(True, description="Rank newer records slightly higher.")
+    boost_recent: bool = Field(True, description="Rank newer records higher.")
     temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
     include_retrieval_diagnostics: bool = Field(False, description="Say how each result was found.")
     record_exposure: bool = Field(True, description="Record what was returned.")
@@ -84,7 +82,7 @@ class SearchRequest(Filters):
 
 REST_ONLY = frozenset({
     "reference_time", "as_of", "include_raw_memory", "participants", "labels",
-    "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
+    "thread_id", "occurred_after", "occurred_before", "record_exposure",
 })  # fmt: skip
 
 

@@ -1,1 +1,0 @@
-"""Tests of `cli.release_notes`."""

@@ -72,12 +72,19 @@ async def test_an_entity_is_found_by_its_keys_and_its_probes_are_rehearsed(owner
         "spans": [{"start": 0, "end": 4}],
         "probes": ["When do keys rotate?", "Who won the chess tournament in Oslo?"],
     }
-    asked = {"name": "Rotation", "content": "Keys rotate weekly.", "entity_type": "note", "atomic": True}
-    made = await owner.call("create_entity", **asked, **told, skip_conflicts=True, metadata={"a": 1}, sync=sync)
+    asked = {"name": "Rotation", "content": "Keys rotate weekly.", "entity_type": "note"}
+    made = await owner.call(
+        "create_entity", **asked, **told, atomic=True, skip_conflicts=True, metadata={"a": 1}, sync=sync
+    )
     assert made["metadata"].items() >= {"a": 1, **told}.items()
     rehearsed = made["probe_rehearsal"]
     assert (rehearsed and [each["found"] for each in rehearsed]) == ([True, False] if sync else None)
     await caught_up(owner)
     assert [hit["id"] for hit in (await owner.call("search", query="blorkenheim"))["results"]] == [made["id"]]
-    error = await owner.refused("create_entity", ValidationFailed, **asked, spans=[{"start": 4, "end": 99}])
+    wrong = {**asked, "spans": [{"start": 4, "end": 99}]}
+    error = await owner.refused("create_entity", ValidationFailed, **wrong)
     assert error.details["field"] == "body.spans.0"
+    error = await owner.refused("bulk_create_entities", ValidationFailed, entities=[asked, wrong])
+    assert error.details["field"] == "body.entities.1.spans.0"
+    bulk = await owner.call("bulk_create_entities", entities=[{**asked, "retrieval_keys": ["quuxfold"]}])
+    assert bulk["entities"][0]["metadata"]["retrieval_keys"] == ["quuxfold"]
