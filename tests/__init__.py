@@ -1,1 +1,0 @@
-"""Tests, mirroring the folders that they test."""

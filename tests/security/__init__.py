@@ -1,1 +1,0 @@
-"""Attacks on a real server, over REST, MCP and the WebSocket alike."""

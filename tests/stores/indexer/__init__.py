@@ -1,1 +1,0 @@
-"""The indexer, on real engines; only the embedder is a stand-in."""

@@ -3,10 +3,13 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from stores.embedding import Passage
 from stores.index import IndexBatch, Item
 from stores.indexer import IndexStatus
 from stores.indexer.embedding_worker import LONGEST
+from stores.lexical import LexicalIndex
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
 from tests.indexes import degraded, differences
@@ -66,6 +69,24 @@ def test_waiting_in_an_event_loop_takes_no_thread_and_ends_when_the_write_is_in(
 
     assert asyncio.run(write_and_wait()) == [[]] * 20
     assert differences(world.indexer, ORG) == []
+
+
+def test_writes_of_several_waiting_callers_share_a_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.restart(gather_further_s=1.0, commit_after_s=1.0)
+    sequence = world.write(draft("first"))
+    world.settle()
+    applied, apply = list[int](), LexicalIndex.apply
+
+    def noting(index: LexicalIndex, batch: IndexBatch) -> None:
+        applied.append(len(batch.items))
+        apply(index, batch)
+
+    monkeypatch.setattr(LexicalIndex, "apply", noting)
+    waiting = [world.indexer._registry.get(ORG).wait(sequence + 2, []) for _ in range(3)]
+    for each in "ab":
+        world.write(draft(each))
+    assert [each.result(PATIENCE_S) for each in waiting] == [[], [], []]
+    assert applied == [2]
 
 
 def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:

@@ -1,1 +1,0 @@
-"""Tests of what texts tell by their words."""

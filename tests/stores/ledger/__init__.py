@@ -1,1 +1,0 @@
-"""Tests of the ledger, each on SQLite and on PostgreSQL."""

@@ -1,1 +1,0 @@
-"""Language models, against a server of our own."""
