@@ -246,12 +246,12 @@ class VectorTrack(Track[VectorIndex]):
             self._write(self._buffer, state)
         self._commit_s = time.monotonic() - begin
         done, self._buffer = self._buffer, []
+        written = [work for work in done if not work.is_held]
+        # Before the commit is told: nobody finds token vectors of a deleted record after it.
+        gone = [work.record_id for work in written if work.entity is None]
+        self.tokens.follow((work.record_id for work in written), gone)
         self.works.commit(done)
         self._stored = state
-        written = [work for work in done if not work.is_held]
-        self.tokens.follow(
-            (work.record_id for work in written), [work.record_id for work in written if work.entity is None]
-        )
         self._end_refill_if_done()
         self._worked()
 
