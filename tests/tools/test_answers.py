@@ -170,8 +170,7 @@ async def test_what_is_not_there_is_said(owner: Person) -> None:
 
 
 async def test_agents_filter_page_and_ask_how_it_was_found(owner: Person, known: dict[str, str]) -> None:
-    listed, _ = await asked(owner, "explore", tags="pay", offset=9)
-    assert len(listed["entities"]) == 1
+    assert len((await asked(owner, "explore", tags="pay", offset=9))[0]["entities"]) == 1
     found, text = await asked(owner, "search", query="retry the gateway", include_retrieval_diagnostics=True)
     assert found["results"][0]["id"] in found["diagnostics"]["source_details"]
     assert "source_details" in text

@@ -2,8 +2,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-
-import pytest
+from unittest.mock import patch
 
 from stores.embedding import Passage
 from stores.index import IndexBatch, Item
@@ -71,22 +70,16 @@ def test_waiting_in_an_event_loop_takes_no_thread_and_ends_when_the_write_is_in(
     assert differences(world.indexer, ORG) == []
 
 
-def test_writes_of_several_waiting_callers_share_a_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_of_several_waiting_callers_share_a_commit(world: World) -> None:
     world.restart(gather_further_s=1.0, commit_after_s=1.0)
     sequence = world.write(draft("first"))
     world.settle()
-    applied, apply = list[int](), LexicalIndex.apply
-
-    def noting(index: LexicalIndex, batch: IndexBatch) -> None:
-        applied.append(len(batch.items))
-        apply(index, batch)
-
-    monkeypatch.setattr(LexicalIndex, "apply", noting)
-    waiting = [world.indexer._registry.get(ORG).wait(sequence + 2, []) for _ in range(3)]
-    for each in "ab":
-        world.write(draft(each))
-    assert [each.result(PATIENCE_S) for each in waiting] == [[], [], []]
-    assert applied == [2]
+    with patch.object(LexicalIndex, "apply", autospec=True, side_effect=LexicalIndex.apply) as applied:
+        waiting = [world.indexer._registry.get(ORG).wait(sequence + 2, []) for _ in range(3)]
+        for each in "ab":
+            world.write(draft(each))
+        assert [each.result(PATIENCE_S) for each in waiting] == [[], [], []]
+    assert [len(call.args[1].items) for call in applied.call_args_list] == [2]
 
 
 def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:

@@ -42,11 +42,7 @@ def truth(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
     }
 
 
-@pytest.mark.parametrize("most", [1, 500])
-def test_what_is_remembered_follows_every_change(
-    ledger: Ledger, populated_url: str, clock: SteppingClock, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
-    monkeypatch.setattr("stores.ledger.row_cache.MOST_CHANGES", most)
+def test_what_is_remembered_follows_every_change(ledger: Ledger, populated_url: str, clock: SteppingClock) -> None:
     ids = ("a", "b", "c", "d")
     create(ledger, draft("a"), draft("b"), draft("c"))
     assert seen(ledger, *ids) == truth(ledger, *ids)
@@ -77,6 +73,7 @@ def test_what_is_remembered_follows_every_change(
 
 def test_what_is_remembered_does_not_survive_a_full_memory(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stores.ledger.row_cache.MOST_RECORDS", 3)
+    monkeypatch.setattr("stores.ledger.row_cache.MOST_CHANGES", 3)
     ids = tuple("abcdef")
     create(ledger, *map(draft, ids))
     assert seen(ledger, *ids) == truth(ledger, *ids)
