@@ -17,6 +17,7 @@ from tools.catalogue import OPERATIONS
 from tools.frame.answers import answer_of, text_of
 from tools.frame.threads import in_thread
 from tools.mcp_server import CORE, Toolbox, build_mcp_server
+from tools.records.receipts import CHANGE
 
 pytestmark = pytest.mark.anyio
 
@@ -206,7 +207,7 @@ async def test_nobody_erases_a_memory_that_is_not_theirs_to_read(owner: Person, 
     said = await member.call("remember", title="Spare key", content="Behind the boiler.")
     everybody = f"everybody in organization {owner.signed.identity.organization.name}"
     shared, _ = await asked(member, "update_entity", entity_id=said["id"], metadata={"memory_scope": "organization"})
-    assert shared["readable_by"] == everybody
+    assert shared["readable_by"] == everybody + CHANGE
     gone, _ = await asked(owner, "delete_entity", entity_id=said["id"])
     assert gone == {"deleted": [said["id"]]}
     assert (await member.call("get_entity", entity_id=said["raw_memory_id"]))["content"] == "Behind the boiler."
@@ -241,13 +242,10 @@ async def test_an_empty_text_erases_nothing(owner: Person) -> None:
     assert (await owner.call("get_entity", entity_id=task))["description"] == "Of the key."
 
 
-async def test_what_is_advised_to_share_a_record_shares_it(owner: Person, member: Person) -> None:
+async def test_what_is_advised_to_change_readers_changes_them(owner: Person, member: Person) -> None:
     words = "Behind the boiler."
     said, _ = await asked(owner, "remember", name="Spare key", content=words)
-    assert said["readable_by"] == (
-        'private: only you; to share it, update it with metadata.memory_scope "organization", '
-        'or "project" and a project_id'
-    )
+    assert said["readable_by"] == f"private: only you{CHANGE}"
     raw = said["raw_memory_id"]
     labelled, _ = await asked(owner, "update_entity", entity_id=raw, name="Key")
     advice = "private: only you; to share its words, remember them (or reflect on them) with another memory_scope"
@@ -255,12 +253,14 @@ async def test_what_is_advised_to_share_a_record_shares_it(owner: Person, member
     everybody = f"everybody in organization {owner.signed.identity.organization.name}"
     shared = {"metadata": {"memory_scope": "organization"}}
     open_again, _ = await asked(owner, "remember", name="Spare key", content=words, memory_scope="organization")
-    assert open_again["readable_by"] == everybody
+    assert open_again["readable_by"] == everybody + CHANGE
     boast, _ = await asked(owner, "remember", name="Other key", content="Below the mat.", **shared)
     assert boast["readable_by"] == said["readable_by"], "metadata of a new memory shares nothing"
     for each, content in ((said["id"], words), (boast["id"], "Below the mat.")):
-        assert (await asked(owner, "update_entity", entity_id=each, **shared))[0]["readable_by"] == everybody
+        assert (await asked(owner, "update_entity", entity_id=each, **shared))[0]["readable_by"].startswith(everybody)
         assert (await member.call("get_entity", entity_id=each))["content"] == content
+    back, _ = await asked(owner, "update_entity", entity_id=boast["id"], metadata={"memory_scope": "private"})
+    assert back["readable_by"] == said["readable_by"]
 
 
 async def test_no_write_waits_twice(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,11 +360,11 @@ async def test_every_write_says_who_can_read_it(owner: Person) -> None:
         ("add", note, everybody),
         ("add", note | {"project": project}, f"{everybody}, as the project Billing ({project})"),
         ("add", note | {"project": secret["id"]}, f"members of project Hush ({secret['id']})"),
-        ("add", note | {"metadata": {"memory_scope": "private"}}, "private: only you; to share it"),
-        ("remember", note, "private: only you; to share it"),
+        ("add", note | {"metadata": {"memory_scope": "private"}}, f"private: only you{CHANGE}"),
+        ("remember", note, f"private: only you{CHANGE}"),
         ("remember", note | {"project": project}, f"members of project Billing ({project})"),
         ("remember", note | {"memory_scope": "organization"}, everybody),
-        ("reflect", notes, "private: only you; to share it, update"),
+        ("reflect", notes, f"private: only you{CHANGE}"),
         ("reflect", notes | {"project": project}, f"members of project Billing ({project})"),
         ("reflect", notes | {"memory_scope": "organization"}, everybody),
     ):

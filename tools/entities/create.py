@@ -116,9 +116,7 @@ class AddRequest(Request):
     category: Label | None = Field(None, description="Category to filter by.")
     languages: Labels | None = Field(None, description="Programming languages it is about.")
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
-    related_to: RelatedTo | None = Field(
-        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
-    )
+    related_to: RelatedTo | None = Field(None, description="Ids to link to; `supersedes:<id>` retires that record.")
     metadata: JsonObject | None = Field(None, description="Further structured data.")
     project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
     priority: Literal["critical", "high", "medium", "low", "someday"] | None = Field(None, description="For tasks.")

@@ -1,5 +1,6 @@
 """Storing and recalling raw memories."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated
@@ -14,7 +15,7 @@ from stores.errors import InvalidRequest, ValidationFailed
 from stores.event_times import CAPTURED_AT
 from stores.exposures import Shown
 from stores.ledger import Transaction, content_hash
-from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
+from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
 from tools.entities.entities import entities_made
 from tools.frame.audit_entries import recall_entry, remember_entry
@@ -28,10 +29,10 @@ from tools.records.projects import require_live
 from tools.records.receipts import capture_receipt
 from tools.records.storing import until_visible
 from tools.records.trust import require_not_rejected
-from tools.retrieval.passages import with_passages
-from tools.retrieval.pipeline import answered, retrieve
+from tools.retrieval.pipeline import answered
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Candidate
+from tools.search.answers import SPARE, ranked
 from tools.search.exposure import exposed
 
 SHOWN_CHARACTERS = 20_000
@@ -146,6 +147,7 @@ class RecalledMemory(RawMemoryView):
     truncated: bool = Field(description=f"True if `raw_content` stops after {SHOWN_CHARACTERS} characters.")
     passage: StoredJson | None = Field(description="Best passage: its place in `raw_content`, and its text.")
     retrieval_signals: list[str] = Field(description="The lanes that found it.")
+    also_stored_as: list[str] = Field(description="Ids of other memories with its title and words.")
 
 
 class Recalled(Result):
@@ -181,25 +183,25 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         query=request.query,
         filter=IndexFilter(visibility=frozenset({place.key}), any_of=any_of),
         now=app.clock(),
-        wanted=request.limit,
+        wanted=2 * request.limit + SPARE,
         depth=DEPTH,
         superseding_keys=caller.visible,
         expand=False,
         min_score=request.min_score,
     )
     pending = app.indexer.unread(caller.organization_id, plan.filter.visibility)
-    ranking = retrieve(app, plan)
-    found = app.ledger.memories.by_ids(caller.organization_id, [hit.id for hit in ranking.best])
-    # A memory may have left the scope since it was ranked.
-    kept = [
-        (hit, found[hit.id].entity)
-        for hit in ranking.best
-        if hit.id in found and found[hit.id].entity.visibility == place.key
-    ]
+    found: dict[str, RawMemory] = {}
+
+    def read(ids: Sequence[str]) -> dict[str, Entity]:
+        known = app.ledger.memories.by_ids(caller.organization_id, ids)
+        found.update(known)
+        # A memory may have left the scope since it was ranked.
+        return {each: memory.entity for each, memory in known.items() if memory.entity.visibility == place.key}
+
+    ranking, page = ranked(app, plan, read, 0, request.limit)
     made, reason = entities_made(app, caller, found.values()), READ_REASONS[place.memory_scope]
     memories = [
-        _recalled(found[entity.id], hit, made.get(entity.id), reason)
-        for hit, entity in with_passages(kept, ranking.terms)
+        _recalled(found[each.id], hit, page.others[each.id], made.get(each.id), reason) for hit, each in page.hits
     ]
     shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
     exposed(app, call, "recall", shown)
@@ -210,7 +212,9 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     )
 
 
-def _recalled(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: str) -> RecalledMemory:
+def _recalled(
+    memory: RawMemory, hit: Candidate, others: list[Entity], entity_id: str | None, reason: str
+) -> RecalledMemory:
     text = memory.entity.content
     fields = memory_fields(memory, policy_reason=reason) | {
         "raw_content": text[:SHOWN_CHARACTERS],
@@ -220,6 +224,7 @@ def _recalled(memory: RawMemory, hit: Candidate, entity_id: str | None, reason: 
         "score": hit.score,
         "passage": None if hit.passage is None else _passage(memory, hit.passage),
         "retrieval_signals": hit.sources,
+        "also_stored_as": [each.id for each in others],
     }
     return RecalledMemory.model_validate(fields)
 

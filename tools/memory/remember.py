@@ -66,9 +66,7 @@ class RememberRequest(Request):
     domain: Label | None = Field(None, description="Field of knowledge; kept with it.")
     project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
-    related_to: RelatedTo | None = Field(
-        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
-    )
+    related_to: RelatedTo | None = Field(None, description="Ids to link to; `supersedes:<id>` retires that record.")
     task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
         None, description="Ids of tasks to link it to."
     )

@@ -59,9 +59,7 @@ class StartedDeviceView(Result):
 class DeviceTokenRequest(Request):
     """The question of a program that waits."""
 
-    grant_type: Annotated[str, StringConstraints(max_length=200)] = Field(
-        description=f"`{GRANT_TYPE}`, and nothing else."
-    )
+    grant_type: Annotated[str, StringConstraints(max_length=200)] = Field(description=f"`{GRANT_TYPE}`, nothing else.")
     device_code: Identifier = Field(description="The device code that the program was given.")
 
 

@@ -40,7 +40,7 @@ class CodehostRequest(Request):
     """Start a sign-in by the code host."""
 
     redirect_uri: Place | None = Field(
-        None, description="Final redirect: a path of this server, or a page of the frontend."
+        None, description="Final redirect: a path of this server or a page of the frontend."
     )
 
 
@@ -139,9 +139,7 @@ class OidcRequest(Request):
     """Start a sign-in by an OpenID Connect provider."""
 
     provider: Identifier = Field(description="The provider's name.")
-    redirect: Place | None = Field(
-        None, description="Final redirect: a path of this server, or a page of the frontend."
-    )
+    redirect: Place | None = Field(None, description="Final redirect: a path of this server or a page of the frontend.")
     next: Place | None = Field(None, description="The same; `redirect` wins.")
 
 

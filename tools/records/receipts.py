@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from auth.principal import Principal
 from auth.visibility import entity_key
-from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
+from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.frame.operation import Call
 from tools.frame.threads import in_thread
@@ -38,7 +38,7 @@ def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence
 
 
 REMEMBER = "; to share its words, remember them (or reflect on them) with another memory_scope"
-SHARE = '; to share it, update it with metadata.memory_scope "organization", or "project" and a project_id'
+CHANGE = '; to change that, update it with metadata.memory_scope "private", "organization", or "project" and project_id'
 FOLLOWING = "; a fact is read by whoever reads both its records"
 
 
@@ -54,13 +54,17 @@ def authors(app: App, entities: Iterable[Entity]) -> dict[str, str | None]:
 
 
 def readable_by(app: App, caller: Principal, visibility: str) -> str:
-    """Name those who can read what the caller has written with this visibility. Blocks."""
+    """Name those who can read what the caller has written with this visibility, and how to change that. Blocks."""
     kept_as = entity_key(visibility)
+    readers = _readers(app, caller, kept_as)
+    return readers + (CHANGE if kept_as == visibility else REMEMBER if kept_as.startswith("private") else "")
+
+
+def _readers(app: App, caller: Principal, kept_as: str) -> str:
     kind, _, key = kept_as.partition(":")
-    share = SHARE if kept_as == visibility else REMEMBER
     everybody = f"everybody in organization {caller.organization.name}"
     if kind == "private":
-        return f"private: only you{share}" if key == caller.user_id else "private: only its author"
+        return "private: only you" if key == caller.user_id else "private: only its author"
     if kind in ("project", "members"):
         project = app.ledger.records.entity(caller.organization_id, key)
         name = key if project is None else f"{one_line(project.name)} ({key})"
@@ -87,9 +91,10 @@ async def after_write(app: App, caller: Principal, result: BaseModel | None) -> 
         ids = [each.partition(":")[2] for each in receipt.affected_records]
         found = app.ledger.records.entities(organization, ids)
         fact = None if found else next(iter(app.ledger.relations.by_ids(organization, ids).values()), None)
-        first: Entity | Relation | None = next((found[each] for each in ids if each in found), fact)
-        readers = None if first is None else readable_by(app, caller, first.visibility)
-        return [*found], readers.removesuffix(SHARE) + FOLLOWING if fact and readers else readers
+        if fact is not None:
+            return [], _readers(app, caller, fact.visibility) + FOLLOWING
+        first = next((found[each] for each in ids if each in found), None)
+        return [*found], None if first is None else readable_by(app, caller, first.visibility)
 
     ids, readers = await in_thread(written)
     told: JsonObject = {"readable_by": readers} if readers else {}

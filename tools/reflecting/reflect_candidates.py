@@ -51,14 +51,10 @@ class ReflectRequest(Request):
     intent: Intent = Field("general", description="Purpose of the session; kept with the findings.")
     domain: Label | None = Field(None, description="Field of knowledge; kept with the findings.")
     project: EntityId | None = Field(None, description="Id of the project that the notes belong to.")
-    memory_scope: MemoryScope | None = Field(
-        None, description="Readers; by default the members of `project`, else you alone."
-    )
+    memory_scope: MemoryScope | None = Field(None, description="Readers; default: members of `project`, else only you.")
     scope_key: EntityId | None = Field(None, description="Team or memory space.")
     cited_ids: CitedIds = Field([], description="Ids of records that helped in the session.")
-    related_to: RelatedTo | None = Field(
-        None, description="Ids to link the stored records to, each plain or as `relationship:id`."
-    )
+    related_to: RelatedTo | None = Field(None, description="Ids to link the records to, also as `relationship:id`.")
     task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
         None, description="Ids of tasks to link the stored records to."
     )

@@ -53,9 +53,7 @@ class ExploreRequest(Filters):
         None, description="Only these projects."
     )
     epic: EntityId | None = Field(None, description="Only tasks of this epic (id).")
-    no_epic: bool = Field(
-        False, description="Only tasks without an epic, or whose epic is gone; nothing of another type."
-    )
+    no_epic: bool = Field(False, description="Only tasks without an epic, or whose epic is gone; nothing else.")
     complexity: Label | None = Field(None, description="Only tasks of this complexity.")
     feature: Label | None = Field(None, description="Only tasks of this feature.")
     status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")

@@ -175,9 +175,7 @@ class ListRelationsRequest(Filters):
 
     entity_id: EntityId = Field(description="The entity's id.")
     name: RelationName | None = Field(None, description="Only this relationship, such as DEPENDS_ON.")
-    direction: Direction = Field(
-        "both", description="outgoing: what it says of others; incoming: what others say of it."
-    )
+    direction: Direction = Field("both", description="outgoing: what it says of others; incoming: what they say of it.")
     include_expired: bool = Field(False, description="Also those that have ended, or have not begun.")
     limit: int = Field(50, ge=1, le=200, description="Most relations.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Relations to skip.")

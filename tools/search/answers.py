@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from stores.records import RAW_MEMORY, Entity, JsonObject
+from tools.app import App
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Result
 from tools.records.trust import TRUST
-from tools.retrieval.plan import DETAILED, DOUBTFUL, NEAREST, POOL_LIMIT, UNRELATED, Mode
+from tools.retrieval.passages import with_passages
+from tools.retrieval.pipeline import retrieve
+from tools.retrieval.plan import DETAILED, DOUBTFUL, NEAREST, POOL_LIMIT, UNRELATED, Mode, Plan
 from tools.retrieval.pool import LANES, NAIVE_LANES, Candidate, Ranking
 from tools.retrieval.scoring import RRF_K
 
@@ -43,11 +46,22 @@ class Distinct:
         return found
 
 
+def ranked(app: App, plan: Plan, read: Read, offset: int, limit: int) -> tuple[Ranking, Distinct]:
+    """Retrieve, and return a page of the hits that `read` finds, with their passages."""
+    ranking = retrieve(app, plan)
+    page = distinct(ranking.best, read, offset, limit)
+    if not page.is_whole and len(ranking.best) == plan.wanted < POOL_LIMIT:
+        ranking = retrieve(app, replace(plan, wanted=POOL_LIMIT))
+        page = distinct(ranking.best, read, offset, limit)
+    page.hits = with_passages(page.hits, ranking.terms)
+    return ranking, page
+
+
 def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> Distinct:
     """Return the page of the candidates without copies of earlier ones.
 
     Copies have the same name and words, such as a raw memory and the entity that `remember` made of it, which is the
-    one to show. The same words of another time or in a thread are another statement.
+    one to show; of others, the newest. The same words of another time or in a thread are another statement.
     """
     shown: dict[Hashable, list[Hit]] = {}
     start = 0
@@ -61,7 +75,7 @@ def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> 
                 shown.setdefault(words_of(entity), []).append((hit, entity))
     page = Distinct(is_whole=len(shown) >= offset + limit)
     for copies in [*shown.values()][offset : offset + limit]:
-        hit, entity = min(copies, key=lambda copy: copy[1].entity_type == RAW_MEMORY)
+        hit, entity = max(copies, key=lambda copy: (copy[1].entity_type != RAW_MEMORY, copy[1].created_at))
         page.hits.append((replace(hit, score=copies[0][0].score), entity))
         page.others[entity.id] = [other for _, other in copies if other.id != entity.id]
     page.collapsed = Counter(
@@ -72,7 +86,9 @@ def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> 
 
 def words_of(entity: Entity) -> Hashable:
     """Return the common identity of copies of a record."""
-    said = (entity.name, entity.content or entity.description, *(str(entity.metadata.get(when)) for when in _TIMES))
+    agent = entity.category if entity.entity_type == RAW_MEMORY else None
+    times = (str(entity.metadata.get(when)) for when in _TIMES)
+    said = (entity.name, entity.content or entity.description, agent, *times)
     is_its_own = entity.entity_type in WORK or "thread_id" in entity.metadata or not said[1]
     return entity.id if is_its_own else said
 

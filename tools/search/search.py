@@ -1,7 +1,6 @@
 """The verb search: one retrieval over graph, documents and raw memories."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -22,11 +21,10 @@ from tools.records.entity_types import ENTITY_TYPES, EntityType
 from tools.records.memory_models import SourceId, memory_place
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
-from tools.retrieval.passages import with_passages
-from tools.retrieval.pipeline import answered, retrieve
-from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, DETAILED, EVERYTHING, POOL_LIMIT, Imported, Mode, Plan
+from tools.retrieval.pipeline import answered
+from tools.retrieval.plan import AGENTS_SCORE, DECAY_DAYS, DETAILED, EVERYTHING, Imported, Mode, Plan
 from tools.retrieval.pool import Candidate, Ranking
-from tools.search.answers import ORIGINS, SPARE, Distinct, SearchResponse, SearchResult, distinct, for_agents, traced
+from tools.search.answers import ORIGINS, SPARE, Distinct, SearchResponse, SearchResult, for_agents, ranked, traced
 from tools.search.exposure import exposed, stamp
 
 SearchType = Literal[EntityType, "raw_memory"]
@@ -113,7 +111,7 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     unread = 0
     if plan is not None:
         unread = app.indexer.unread(call.caller.organization_id, plan.filter.visibility)
-        ranking, page = _ranked(app, call, request, plan)
+        ranking, page = ranked(app, plan, partial(_readable, app, call, plan), request.offset, request.limit)
     kept, count = page.hits, page.counted(ranking)
     results = _results(app, call, request, kept)
     for result in results:
@@ -242,17 +240,6 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
         name for name in wanted if (request.include_documents if name == "document" else request.include_graph)
     )
     return None if len(kept) == len(ENTITY_TYPES) else kept
-
-
-def _ranked(app: App, call: Call, request: SearchRequest, plan: Plan) -> tuple[Ranking, Distinct]:
-    ranking = retrieve(app, plan)
-    read = partial(_readable, app, call, plan)
-    page = distinct(ranking.best, read, request.offset, request.limit)
-    if not page.is_whole and len(ranking.best) == plan.wanted < POOL_LIMIT:
-        ranking = retrieve(app, replace(plan, wanted=POOL_LIMIT))
-        page = distinct(ranking.best, read, request.offset, request.limit)
-    page.hits = with_passages(page.hits, ranking.terms)
-    return ranking, page
 
 
 def _readable(app: App, call: Call, plan: Plan, ids: Sequence[str]) -> dict[str, Entity]:

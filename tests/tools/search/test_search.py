@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-import tools.search.search
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tests.people import Person, caught_up
 from tools.retrieval.pipeline import retrieve
@@ -337,7 +336,7 @@ async def test_what_was_remembered_is_retrieved_once(owner: Person, monkeypatch:
         await owner.call("remember", title=f"Boiler {number}", content=f"Boiler {number} is serviced in May.")
     await caught_up(owner)
     plans: list[Plan] = []
-    monkeypatch.setattr(tools.search.search, "retrieve", lambda app, plan: (plans.append(plan), retrieve(app, plan))[1])
+    monkeypatch.setattr("tools.search.answers.retrieve", lambda app, plan: (plans.append(plan), retrieve(app, plan))[1])
     found = await owner.call("search", query="When is the boiler serviced?")
     assert (len(found["results"]), len(plans)) == (10, 1)
 
@@ -361,6 +360,9 @@ async def test_copies_take_one_place_and_pages_never_overlap(owner: Person) -> N
     assert (pages[3]["total"], pages[3]["raw_memory_count"], pages[2]["has_more"]) == (6, 0, False)
     [alone] = (await owner.call("search", query="lost key of the boiler", types=["raw_memory"]))["results"]
     assert alone["id"] == known["raw_memory_id"]
+    newest = await owner.call("store_raw_memory", title="Boiler", raw_content="A key of the boiler is lost.", sync=True)
+    [memory] = (await owner.call("recall", query="lost key of the boiler", limit=1))["memories"]
+    assert (memory["id"], memory["also_stored_as"]) == (newest["id"], [known["raw_memory_id"]])
 
 
 async def test_the_excerpt_of_a_hit_is_what_matched(owner: Person) -> None:
@@ -371,9 +373,7 @@ async def test_the_excerpt_of_a_hit_is_what_matched(owner: Person) -> None:
         await owner.call("create_entity", name=f"Shop {number}", content=content, sync=True)
         await owner.call("store_raw_memory", title=f"Said {number}", raw_content=content, sync=True)
     found = await owner.call("search", query="where does the spare key hang?", limit=10)
-    assert [key in hit["metadata"]["passage"]["text"][:100] for hit in found["results"]] == [True] * len(
-        found["results"]
-    )
+    assert all(key in hit["metadata"]["passage"]["text"][:100] for hit in found["results"])
     assert len(found["results"]) >= len(others)
     recalled = (await owner.call("recall", query="where does the spare key hang?"))["memories"]
     assert [key in memory["passage"]["text"][:100] for memory in recalled] == [True, True]
