@@ -79,9 +79,7 @@ class Accounts:
             # As much work for an unknown address, so that the response time reveals nothing.
             home, resource = self.home_of(user.id if user else ""), user.id if user else None
             self.ledger.audit.append(origin.draft("session.refuse", home, None, resource))
-            raise AuthenticationRequired(
-                "Invalid credentials", remediation="Check the e-mail address and the password."
-            )
+            raise AuthenticationRequired("Invalid credentials", remediation="Check the e-mail address and password.")
         return user
 
     def start(
@@ -188,9 +186,7 @@ class Accounts:
     def _signed_in_as(self, token: str) -> tuple[Principal, float]:
         claims = self.tokens.read(token, "access")
         if claims.organization_id is None:
-            raise Forbidden(
-                "no_org_context: the token names no organization.", remediation="Switch to an organization."
-            )
+            raise Forbidden("no_org_context: the token names no organization.", remediation="Switch to one first.")
         found = self.ledger.people.caller(claims.user_id, claims.organization_id, claims.session_id)
         if found is None:
             joined = [organization.id for organization, _ in self.ledger.people.memberships(claims.user_id)]

@@ -12,9 +12,7 @@ from cli.client.server import JsonObject
 from cli.options import JsonOption, UrlOption
 from cli.verbs.running import given_text
 
-ContentOption = Annotated[
-    str | None, typer.Option("--content", "-c", help="The words that hold; - reads standard input.")
-]
+ContentOption = Annotated[str | None, typer.Option("--content", "-c", help="Words that hold; - reads standard input.")]
 ReasonOption = Annotated[str | None, typer.Option("--reason", "-r", help="Why; it is kept.")]
 
 

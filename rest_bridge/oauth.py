@@ -93,9 +93,7 @@ class TokenEndpoint(ClientEndpoint):
             case "refresh_token":
                 issued = await in_thread(grants.refresh, client, given, origin)
             case _:
-                raise OAuthRefused(
-                    "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
-                )
+                raise OAuthRefused("unsupported_grant_type", "Grant types are authorization_code and refresh_token.")
         answer: JsonObject = {
             "access_token": issued.access_token,
             "token_type": "Bearer",

@@ -9,7 +9,7 @@ from auth.visibility import members_key, project_key
 from stores.event_times import recent_at
 from stores.exposures import Shown
 from stores.ledger.documents import ChunkPlace
-from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
+from stores.records import Entity, IndexFilter, JsonObject, matches
 from tools.app import App
 from tools.frame.operation import Call, Route, Tool, entry
 from tools.packs.context_models import (
@@ -29,7 +29,7 @@ from tools.records.entity_models import chunk_metadata
 from tools.records.entity_types import GONE, OPERATIONAL_NOTE
 from tools.records.receipts import authors
 from tools.records.trust import TRUST, trust_of
-from tools.retrieval.passages import with_passages
+from tools.retrieval.passages import body_of, with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import DOUBTFUL, UNRELATED, Plan
 from tools.retrieval.pool import Candidate
@@ -291,7 +291,7 @@ def _audited(entity: Entity, metadata: JsonObject, hit: Candidate | None, found:
 
 def _content(entity: Entity, hit: Candidate | None) -> str:
     text = entity.content or entity.description
-    before = len(searchable_text(entity)) - len(text)
+    before = body_of(entity)[1] - len(text)
     start = hit.passage[0] - before if hit is not None and hit.passage is not None else 0
     return excerpt_around(text, max(start, 0), CONTENT_LIMIT)
 

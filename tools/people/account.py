@@ -104,9 +104,7 @@ class MeView(Result):
     user: UserView
     organization: OrganizationView
     org_role: Role
-    scopes: list[Scope] = Field(
-        description="Rights of the credential: `api:read` to read, `api:write` to write as well."
-    )
+    scopes: list[Scope] = Field(description="Rights of the credential: `api:read` to read, `api:write` to write, too.")
 
 
 def signed_in_view(signed: SignedIn) -> SignedInView:

@@ -30,22 +30,36 @@ def with_passages(
 ) -> list[tuple[Candidate, Entity]]:
     """Set the passage of every hit: the nearest, unless another holds far more of the words (by idf).
 
-    A long passage begins at the sentence with most of them.
+    A long passage begins at the sentence with most of them. It lies in the description and content.
     """
     found, unread, roots = [], MOST_READ, roots_of(terms)
     for hit, entity in page:
         text = searchable_text(entity) if "lexical" in hit.ranks else ""
         unread -= len(text)
-        span = hit.passage
-        if text and len(text) <= ONE_PASSAGE:
-            span = span or (0, len(text))
+        first, last = body = body_of(entity)
+        span = None if hit.passage is None else _within(hit.passage, body)
+        if text and last - first <= ONE_PASSAGE:
+            span = span or body
         elif text:
-            spans = divided(text)
+            spans = [(start + first, end + first) for start, end in divided(text[first:last])]
             if unread >= 0:
                 span = focused(text, best_passage(text, spans, roots, span), terms, roots)
             span = span or spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
+
+
+def body_of(entity: Entity) -> Span:
+    """Return the place of the description and content in `searchable_text`, of the name where there are none."""
+    parts = dict.fromkeys((entity.description, entity.content))
+    said = "\n".join(part for part in parts if part not in ("", entity.name))
+    start = len(entity.name) + 1 if entity.name and said else 0
+    return start, start + len(said or entity.name)
+
+
+def _within(span: Span, body: Span) -> Span | None:
+    start, end = max(span[0], body[0]), min(span[1], body[1])
+    return (start, end) if start < end else None
 
 
 def best_passage(text: str, spans: Sequence[Span], roots: Roots, nearest: Span | None = None) -> Span:

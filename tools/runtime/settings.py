@@ -174,9 +174,7 @@ class Settings(BaseModel):
         "intranet, comma-separated.",
     )
 
-    smtp_host: str | None = Field(
-        None, description="Mail server. If unset, mail is written to `mail` in the data folder."
-    )
+    smtp_host: str | None = Field(None, description="Mail server. If unset, mail goes to `mail` in the data folder.")
     smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
     smtp_security: Literal["starttls", "tls", "none"] = Field(
         "starttls",

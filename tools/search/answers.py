@@ -151,7 +151,6 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
     path, matched, others = (hit.metadata.get(name) for name in ("heading_path", "passage", "also_stored_as"))
     name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
     text = str(matched.get("text", "")) if isinstance(matched, dict) else ""
-    said = text.removeprefix(hit.name).strip().removeprefix(name).strip()
     return {
         "id": hit.id,
         "type": hit.type,
@@ -165,7 +164,7 @@ def _hit_for_agents(hit: SearchResult) -> JsonObject:
         "at": str(hit.metadata.get("captured_at") or hit.metadata["updated_at"])[:16],
         "also_stored_as": others[:COPIES_NAMED] if isinstance(others, list) else None,
         # The name ends with the heading of a chunk.
-        "content": (re.sub(r"\A#+ .*\n+", "", said) if path else said) or hit.content,
+        "content": (re.sub(r"\A\s*#+ .*\n+", "", text.removeprefix(name)) if path else text).strip() or hit.content,
     }
 
 
