@@ -87,9 +87,7 @@ def find(index: LexicalIndex, text: str, accepted: IndexFilter = EVERYONE, limit
     ],
 )
 def test_what_is_written_can_be_found(index: LexicalIndex, text: str, question: str) -> None:
-    filled(
-        index, wanted=text, other="nothing of the kind, 00 nor 20260101 nor 3f9a1c7d81b04e6f9c5d2a1b8e7f60314d5c9b2a"
-    )
+    filled(index, wanted=text, other="nothing of it, 00 nor 20260101 nor 3f9a1c7d81b04e6f9c5d2a1b8e7f60314d5c9b2a")
     first, *others = index.search(question, filter=EVERYONE, limit=9).hits
     assert first.record_id == "wanted"
     assert all(hit.coverage < 0.5 * first.coverage for hit in others)

@@ -377,6 +377,13 @@ async def test_the_excerpt_of_a_hit_is_what_matched(owner: Person) -> None:
     assert len(found["results"]) >= len(others)
     recalled = (await owner.call("recall", query="where does the spare key hang?"))["memories"]
     assert [key in memory["passage"]["text"][:100] for memory in recalled] == [True, True]
+    titled = {"name": "Spare boat", "content": f"{bakery} The spare boat lies under the bridge. {bakery}"}
+    keyed = {"name": "Timeout is 3", "content": "Timeout is 30 s.", "metadata": {"retrieval_keys": ["Timeout was 9 s"]}}
+    await owner.call("bulk_create_entities", entities=[titled, keyed], sync=True)
+    for query, said in (("where is the spare boat?", "The spare boat lies"), ("Timeout is 30 s", "Timeout is 30 s.")):
+        shown = for_agents((await owner.run("search", query=query)).result)["results"][0]["content"]
+        assert shown.startswith(said)
+        assert "was 9" not in shown
 
 
 async def test_search_filters_by_tags_even_with_a_comma(owner: Person) -> None:

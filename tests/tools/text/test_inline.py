@@ -111,9 +111,7 @@ def test_a_long_line_is_cut_at_a_word_and_never_within_code() -> None:
 
 
 def test_escape_sequences_go_with_what_they_carry() -> None:
-    assert (
-        plain("\x1b[1;31mred\x1b[0m \x1b]0;title\x07plain \x1b]8;;https://evil.example\x1b\\link") == "red plain link"
-    )
+    assert plain("\x1b[1;31mred\x1b[0m \x1b]0;name\x07plain \x1b]8;;https://evil.example\x1b\\link") == "red plain link"
 
 
 def test_a_first_sentence_ends_where_one_does() -> None:

@@ -170,8 +170,6 @@ Not now: a mobile app for the drivers.
 
 
 def test_a_decision_and_its_rejection_are_not_one() -> None:
-    long = (
-        "run the nightly export of the billing ledger to the Frankfurt warehouse using parquet files with compression"
-    )
+    long = "run the nightly export of the billing ledger to the Frankfurt warehouse as parquet files with compression"
     assert [finding.count for finding in extract(f"Decision: {long}.\nRejected: {long}.")] == [1, 1]
     assert [finding.count for finding in extract(f"# Decisions\n- {long}\n\n# Rejected\n- {long}\n")] == [1, 1]
