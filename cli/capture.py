@@ -73,9 +73,7 @@ def capture_run(
 def _owner(client: Client) -> str:
     me = client.call("GET", "/api/auth/me")
     if me["org_role"] == "viewer" or "api:write" not in me["scopes"]:
-        raise CommandFailed(
-            "You may only read there.", "It needs a role that may write; of a key, the scope api:write."
-        )
+        raise CommandFailed("You may only read there.", "It needs a role that may write; a key, api:write.")
     return f"{me['organization']['id']}.{me['user']['id']}"
 
 

@@ -153,9 +153,7 @@ class Entrance:
         user = ledger.people.user_by_email(person.email)
         if user is None:
             if not may_create:
-                raise Forbidden(
-                    "signup_disabled", word="signup_disabled", remediation="Ask the operator for an account."
-                )
+                raise Forbidden("signup_disabled", word="signup_disabled", remediation="Ask the operator for one.")
             return self._create(person, person.email, now)
         if not person.email_verified:
             raise Forbidden(

@@ -155,9 +155,7 @@ class Proxy:
             self.headers["mcp-protocol-version"] = str(result.get("protocolVersion", ""))
         with suppress(CommandFailed):
             if name := self.project(client):
-                said = (
-                    f'The working folder belongs to the project "{name}": give it as `project` when you read or keep.'
-                )
+                said = f'The working folder belongs to the project "{name}": give it as `project` to read or keep.'
                 result["instructions"] = f"{result.get('instructions', '')}\n{said}".strip()
 
     def project(self, client: Client) -> str | None:

@@ -162,9 +162,7 @@ def _edited(before: User, after: User) -> User:
 
 def _require_free(connection: Connection, email: str) -> None:
     if USERS.one(connection, email_key=address_key(email)) is not None:
-        raise Conflict(
-            EMAIL_TAKEN, remediation="Log in, or sign up with another address.", details={"field": "body.email"}
-        )
+        raise Conflict(EMAIL_TAKEN, remediation="Log in, or take another address.", details={"field": "body.email"})
 
 
 _of_user = (

@@ -29,7 +29,7 @@ from tools.entities.entities import entities_made, entity_views
 from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.records.containment import contain, keep_hidden
-from tools.records.derivation import REMEMBERED, erase_made, require_no_wider
+from tools.records.derivation import LINK, REMEMBERED, erase_made, require_no_wider, require_sources
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.entity_types import GONE
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
@@ -105,7 +105,7 @@ CHANGEABLE = ("name", "description", "content", "category", "languages", "tags",
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 KEPT = ("private", "team", "shared", "delegated")
 OF_EXPERIENCE = frozenset(
-    {"manifest_id", "source_id", "content_hash", "source_revision", "state", "outcome_verified", "observation_id"}
+    {LINK, "manifest_id", "source_id", "content_hash", "source_revision", "state", "outcome_verified", "observation_id"}
 )
 """Metadata of records of an operational experience, which only publication writes; of a procedure the status, too."""
 CLEARABLE = frozenset({"category"})
@@ -157,6 +157,7 @@ def revise(call: Call, tx: Transaction, request: UpdateEntityRequest, *, action:
     given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
     if given_metadata is not None and before.metadata.get("manifest_id"):
         _require_unforged(before, given_metadata)
+    require_sources(tx, caller, before, given_metadata or {})
     metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
     if metadata is not None:
         require_ending(caller, before, metadata)

@@ -10,13 +10,13 @@ from auth.memory_policy import derived_visibility, may_change_memory, may_read_m
 from auth.policy import MemoryScope, Visibility
 from auth.principal import Principal
 from auth.visibility import private_key
-from stores.errors import Forbidden
+from stores.errors import Forbidden, ValidationFailed
 from stores.ledger import Transaction
-from stores.records import ORGANIZATION, Entity, EntityDraft, RawMemory
+from stores.records import ORGANIZATION, Entity, EntityDraft, JsonObject, RawMemory
 from tools.frame.json_values import texts_in
 
 PROJECT = "project"
-LINK = "raw_memory_id"
+LINK, LINKS = "raw_memory_id", "raw_source_ids"
 REMEMBERED, REPORTED = "remember", "experience"
 """Capture surfaces of raw memories: kept with an entity by `remember`, and of a published experience."""
 REVISION, OUTLINE, EVIDENCE = 0, 1, 2
@@ -58,10 +58,21 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
             )
 
 
+def require_sources(tx: Transaction, caller: Principal, before: Entity, metadata: JsonObject) -> None:
+    """Refuse metadata that names other sources in place of another user's."""
+    lost = [key for key in (LINK, LINKS) if key in metadata and before.metadata.get(key) not in (None, metadata[key])]
+    if lost and any(source.principal_id != caller.user_id for source in _sources(tx, before)):
+        raise ValidationFailed(
+            f"{before.id} was made of a memory of another user: its {lost[0]} cannot change.",
+            remediation=f"Leave {lost[0]} out.",
+            details={"field": f"body.metadata.{lost[0]}"},
+        )
+
+
 def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
     found = tx.memories.memories_of(entity.id)
-    named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get("raw_source_ids"))}
-    named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get("raw_source_ids")))
+    named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get(LINKS))}
+    named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get(LINKS)))
     there = (tx.memories.memory(each) for each in sorted(named))
     return [memory.entity for memory in (*found, *there) if memory is not None]
 

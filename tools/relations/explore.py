@@ -286,9 +286,7 @@ class ExpandRequest(Request):
     relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
         None, description="Only along these."
     )
-    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
-        None, description="Only these entity types."
-    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
     depth: int = Field(1, ge=1, le=3, description="Steps to go.")
     limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")

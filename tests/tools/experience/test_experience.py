@@ -276,7 +276,8 @@ async def test_its_records_are_changed_by_its_author_and_maintainers_alone(owner
     for name, fields in (("update_entity", {"content": "Forged"}), ("delete_entity", {})):
         await member.refused(name, Forbidden, match="project_access_denied", entity_id=made["entity_ids"][2], **fields)
     procedure = made["entity_ids"][1]
-    for name, value in (("manifest_id", "no"), ("outcome_verified", True), ("status", "verified"), ("status", None)):
+    wrong = [("manifest_id", "no"), ("raw_memory_id", "no"), ("outcome_verified", True), ("status", "verified")]
+    for name, value in (*wrong, ("status", None)):
         forged = {"entity_id": procedure, "metadata": {name: value}}
         assert (await owner.refused("update_entity", ValidationFailed, **forged)).details["field"].endswith(name)
     metadata = {"outcome_verified": False, "own": 1, "status": "archived"}
