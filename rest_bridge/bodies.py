@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import IO
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, JsonValue
@@ -75,21 +77,23 @@ FIELD_LIMIT = 50
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
-    if announced_size(scope) > limit:
-        raise _too_large(limit)
-    chunks: list[bytes] = []
+    received = BytesIO()
+    await receive_body(scope, receive, limit, received)
+    return received.getvalue()
+
+
+async def receive_body(scope: Scope, receive: Receive, limit: int, to: IO[bytes]) -> int:
+    """Write the body to a file; return its size in bytes. PayloadTooLarge above the limit."""
+    announced = Headers(scope=scope).get("content-length", "")
     size = 0
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+        raise _too_large(limit)
     async for chunk in Request(scope, receive).stream():
         size += len(chunk)
         if size > limit:
             raise _too_large(limit)
-        chunks.append(chunk)
-    return b"".join(chunks)
-
-
-def announced_size(scope: Scope, unknown: int = 0) -> int:
-    announced = Headers(scope=scope).get("content-length", "")
-    return int(announced) if announced.isascii() and announced.isdigit() else unknown
+        to.write(chunk)
+    return size
 
 
 def _too_large(limit: int) -> PayloadTooLarge:

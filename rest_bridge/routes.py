@@ -4,10 +4,11 @@ import asyncio
 import ipaddress
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from tempfile import SpooledTemporaryFile
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -30,7 +31,7 @@ from rest_bridge.authentication import (
     session_cookies,
     set_cookies,
 )
-from rest_bridge.bodies import Coercion, announced_size, is_form, parse_object, read_body, read_pairs, read_query
+from rest_bridge.bodies import Coercion, is_form, parse_object, read_body, read_pairs, read_query, receive_body
 from rest_bridge.envelope import CLEAR_COOKIES, REFUSE
 from rest_bridge.mcp_discovery import base_url, public_path
 from rest_bridge.pages.layout import LOGIN_PATH, error_page, wants_page
@@ -129,20 +130,23 @@ class Endpoint:
         self.large = asyncio.Lock()
         self.limit = FixedWindow(route.rate) if route.rate and app.settings.rate_limit_enabled else None
 
-    def size_limiter(self, scope: Scope) -> AbstractAsyncContextManager[object]:
-        """Let one body at a time be larger than other routes take: each needs several times its size."""
-        if self.route.body_limit <= COMMON_LIMIT or announced_size(scope, COMMON_LIMIT + 1) <= COMMON_LIMIT:
-            return nullcontext()
-        if self.large.locked():
-            raise RateLimited("The server reads another large body now.", retry_after_s=2)
-        return self.large
+    @asynccontextmanager
+    async def body(self, scope: Scope, receive: Receive) -> AsyncIterator[list[bytes]]:
+        """Receive the body. Of those that are larger than other routes take, one at a time is in memory."""
+        if self.route.body_limit <= COMMON_LIMIT:
+            yield [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
+            return
+        with SpooledTemporaryFile(COMMON_LIMIT) as received:
+            size = await receive_body(scope, receive, self.route.body_limit, received)
+            async with self.large if size > COMMON_LIMIT else nullcontext():
+                received.seek(0)
+                yield [received.read()]
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         self.take_turn(scope)
         principal = self.caller(scope)
         key = self.idempotency_key(scope)
-        async with self.size_limiter(scope):
-            held = [await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""]
+        async with self.body(scope, receive) as held:
             if len(held[0]) > LARGE_BODY:
                 # Parsing takes long enough for other callers to notice.
                 request = await in_thread(self.request_of, scope, held)

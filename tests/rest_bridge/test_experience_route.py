@@ -41,7 +41,7 @@ async def test_what_is_wrong_is_named_and_not_kept(client: Client, ada: Person, 
     assert (await client.get("/api/entities/captures", headers=ada.bearer)).json()["total"] == 0
 
 
-async def test_one_large_body_is_read_at_a_time(client: Client, ada: Person) -> None:
+async def test_a_large_body_that_comes_slowly_holds_up_no_other(client: Client, ada: Person) -> None:
     steps = [step(f"o{n}", n, evidence=parts(1, "x" * 1_000_000)) for n in range(9)]
     run = payload(*steps, project_id=await entity(client, ada, "project"))
     body, headers = json.dumps({"experience": run}).encode(), {"Content-Type": "application/json"}
@@ -60,11 +60,8 @@ async def test_one_large_body_is_read_at_a_time(client: Client, ada: Person) -> 
         tasks.start_soon(send)
         await begun.wait()
         assert (await client.post(PATH, content=body, headers=headers)).status_code == 401
-        refused = await client.post(PATH, content=body, headers=headers | ada.bearer)
-        assert int(refused.headers["Retry-After"]) > 0
-        assert_envelope(refused, 429, "rate_limited")
+        assert (await client.post(PATH, content=body, headers=headers | ada.bearer)).status_code == 201
         rest.set()
-    assert (await client.post(PATH, content=body, headers=headers | ada.bearer)).status_code == 201
 
 
 async def test_what_is_no_utf_8_or_too_large_is_not_kept(client: Client, ada: Person) -> None:
