@@ -266,9 +266,7 @@ def _joined_visibility(principal: Principal, scope: MemoryScope, key: JsonValue)
 
 
 def no_contributor(what: str) -> Forbidden:
-    return Forbidden(
-        f"You may read {what}.", remediation="Ask an owner or a maintainer of the project to make you a contributor."
-    )
+    return Forbidden(f"You may read {what}.", remediation="Ask a maintainer of the project to make you a contributor.")
 
 
 def _reads_only(what: str) -> Forbidden:

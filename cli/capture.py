@@ -28,11 +28,11 @@ from cli.client.server import JsonObject
 from cli.local.project import metrics_path
 from cli.options import UrlOption
 from stores.folder import replace_file
-from tools.text.credentials import redacted
+from tools.text.credentials import REDACTED, names_secret, redacted
 
 PATH = "/api/memory/experience"
-HEAD, TAIL, STEP, PART = 200_000, 700_000, 18_000, 1_000_000
-"""Bytes kept from both ends of an output; characters of a command or goal, and of a part."""
+HEAD, TAIL, LINE, STEP, PART = 200_000, 700_000, 1_000, 18_000, 1_000_000
+"""Bytes kept from both ends of an output, and of a line; characters of a command or goal, and of a part."""
 STOP_S = 2.0
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
@@ -111,6 +111,8 @@ def _require_newest(client: Client, experience: JsonObject) -> None:
 
 @dataclass(slots=True)
 class _Run:
+    folder: str = field(default_factory=os.getcwd)
+    """Working folder at the start; it may be gone at the end."""
     status: int | None = None
     seconds: float = 0
     outputs: dict[str, list[str]] = field(default_factory=dict)
@@ -169,27 +171,34 @@ class _Output:
         self._thread.join(patience_s)
         if not self._left_out:
             return [_text(self._head + self._tail)]
-        start = self._tail.find(b"\n", 0, 1000) + 1  # The rest of a credential is none to see.
-        return [_text(self._head), f"\n… {self._left_out + start} bytes …\n", _text(self._tail[start:])]
+        # Whole lines: a part of a credential is none to see.
+        end = self._head.rfind(b"\n", HEAD - LINE) + 1 or HEAD
+        start = self._tail.find(b"\n", 0, LINE) + 1
+        left_out = HEAD - end + self._left_out + start
+        return [_text(self._head[:end]), f"\n… {left_out} bytes …\n", _text(self._tail[start:])]
 
 
 def _text(said: bytearray) -> str:
     return _ESCAPE.sub("", said.decode("utf-8", "replace")).replace("\0", "")
 
 
-def _experience(run: _Run, words: Sequence[str], goal: str | None, source_id: str) -> tuple[JsonObject, int]:
+def _experience(run: _Run, words: list[str], goal: str | None, source_id: str) -> tuple[JsonObject, int]:
     counts: list[int] = []
 
     def safe(text: str) -> str:
-        text, found = redacted(text)
+        text, found = redacted(text.encode(errors="surrogateescape").decode(errors="replace"))
         counts.append(len(found))
         return text
 
+    for place in range(1, len(words)):
+        if names_secret(words[place - 1]):
+            counts.append(1)
+            words[place] = REDACTED
     command = safe(shlex.join(words))
     told = f"exit code {run.status} after {run.seconds:.1f} s"
     evidence = [{"id": name, "content": "".join(map(safe, texts))[-PART:]} for name, texts in run.outputs.items()]
     step: JsonObject = {
-        "id": "run", "ordinal": 1, "uri": Path(safe(str(Path.cwd()))).as_uri(), "action": command[:STEP],
+        "id": "run", "ordinal": 1, "uri": Path(safe(run.folder)).as_uri(), "action": command[:STEP],
         "evidence": evidence or [{"id": "status", "content": told}],
         "metadata": {"exit_code": run.status, "seconds": round(run.seconds, 3)},
     }  # fmt: skip

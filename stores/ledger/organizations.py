@@ -140,9 +140,7 @@ class Organizations(OrganizationStore):
         """
         with self._changing(organization_id, **act) as connection:
             if _there(connection, organization_id).is_personal:
-                raise Conflict(
-                    "A personal organization lasts as long as its user.", remediation="Delete the account instead."
-                )
+                raise Conflict("A personal organization lasts as long as its user.", remediation="Delete the account.")
             close_organization(connection, to_micros(self._clock()), organization_id)
         self._erase((organization_id,))
 

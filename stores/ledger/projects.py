@@ -203,9 +203,7 @@ def _granted(
     connection: sql.Connection, organization_id: str, project_id: str, user_id: str
 ) -> tuple[Values, ProjectRole]:
     if _require_project(connection, organization_id, project_id) == user_id:
-        raise InvalidRequest(
-            "The role of a project's owner cannot be changed.", remediation="Change another member's role."
-        )
+        raise InvalidRequest("The role of a project's owner cannot be changed.", remediation="Change another role.")
     grant: Values = {"organization_id": organization_id, "project_id": project_id, "user_id": user_id}
     role: ProjectRole | None = _grants.cell(connection, "role", lock=True, **grant)
     if role is None:

@@ -45,6 +45,7 @@ TOKEN = "ghp_" + "a1B2" * 9
         ("postgresql://ada:pw@db/x", "postgresql://[redacted]@db/x"),
         ("https://hooks.slack.com/services/T0000/B0000/XXXXXXXX", "https://hooks.slack.com/services/[redacted]"),
         ("AccountKey=abc123def456==;x", "AccountKey=[redacted];x"),
+        ("password=ab,Cd9x&y=1 https://u:p@s@h/", "password=[redacted]&y=1 https://[redacted]@h/"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nok", "[redacted]\nok"),
         ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n-----END PGP PRIVATE KEY BLOCK-----\nok", "[redacted]\nok"),
         ("IIEow\n log | AAKCA==\n-----END PRIVATE KEY-----\nok", "[redacted]\nok"),
@@ -153,7 +154,7 @@ def test_a_run_is_shown_and_kept(place: Place) -> None:
     assert step["metadata"]["exit_code"] == 3
     assert told["outcome"].startswith("exit code 3 after ")
     assert kept["content"].startswith("lamp turns\nwalrus\n")
-    assert "… 1100016 bytes …" in kept["content"]
+    assert "… 1100022 bytes …" in kept["content"]
     assert evidence(http, ada, evidence_id="stderr")["content"] == "password: [redacted] [redacted]\n"
     assert "hunter2x" not in str(step["action"])
     assert place.run("true")[0] == 0
@@ -163,7 +164,8 @@ def test_a_run_is_shown_and_kept(place: Place) -> None:
 
 
 CUT = """
-import sys
+import os, sys
+os.rmdir(os.getcwd())
 print("lamp\\n-----BEGIN RSA PRIVATE KEY-----" + "\\nheron" * 200_000)
 print("-----BEGIN PRIVATE KEY-----" + "\\nwalrus" * 2000 + "\\n-----END PRIVATE KEY-----" + "\\nx=y" * 174_000)
 sys.stderr.write("pwd=xyz\\n" * 100_000)
@@ -175,7 +177,8 @@ def test_keys_that_are_cut_and_names_are_redacted(place: Place) -> None:
     folder = place.shell.home / "token=hunter2x"
     folder.mkdir()
     moved = replace(place, shell=replace(place.shell, home=folder))
-    code, said = moved.run("python3", "-c", CUT, source_id="r1 password=hunter2x")
+    arguments = ("--password", "hunter2x's, own", "caf\udce9")
+    code, said = moved.run("python3", "-c", CUT, *arguments, source_id="r1 password=hunter2x")
     assert (code, "Kept as" in said) == (0, True)
 
     def part(name: str) -> str:

@@ -38,9 +38,7 @@ class CreateEntityRequest(FindableFields):
 
     sync: bool = Field(False, description="Wait until every healthy index shows the entity, at most 20 s.")
     defer_embeddings: bool = Field(False, description="Let interactive writes be embedded first.")
-    probes: Probes = Field(
-        None, description="Questions that should find it: with `sync` each is tried, and its rank told."
-    )
+    probes: Probes = Field(None, description="Questions that should find it; with `sync`, the rank of each is told.")
     atomic: bool = Field(False, description="Without effect: content is stored whole, or refused.")
     skip_conflicts: bool = Field(False, description="Without effect: only `add` and `remember` name similar records.")
 

@@ -42,9 +42,7 @@ class ListEntitiesRequest(Request):
     search: Annotated[str, Field(max_length=1000)] | None = Field(
         None, description="Text in name or description; empty for all."
     )
-    project_ids: CommaSeparated | None = Field(
-        None, description="Only these projects (ids), comma-separated; empty for all."
-    )
+    project_ids: CommaSeparated | None = Field(None, description="Only these projects (ids), comma-separated; or all.")
     page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
     page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
     sort_by: Literal["name", "created_at", "updated_at", "entity_type"] = Field("updated_at", description="Order by.")

@@ -190,9 +190,7 @@ def _decide(app: App, call: Call, request: DecideRequest) -> str | None:
         with suppress(NotFound, Forbidden):
             memory = corrected_memory(tx, caller, request.item_id)
         if memory is None or Lifecycle.of(memory).state != "contested":
-            raise NotFound(
-                "Nothing with this id waits for a review.", remediation="List the queue: GET /api/memory/review."
-            )
+            raise NotFound("Nothing with this id waits for a review.", remediation="See GET /api/memory/review.")
         return _correct(app, call, tx, memory, request)
 
 

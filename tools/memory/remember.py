@@ -83,9 +83,7 @@ class RememberRequest(Request):
         False, description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them."
     )
     probes: Probes = Field(None, description="Questions that should find it: each is tried, and its rank told.")
-    memory_scope: MemoryScope | None = Field(
-        None, description="Readers; by default the people of `project`, else you alone."
-    )
+    memory_scope: MemoryScope | None = Field(None, description="Readers; default: people of `project`, else only you.")
     scope_key: EntityId | None = Field(None, description="Team or memory space.")
 
 

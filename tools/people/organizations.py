@@ -87,9 +87,7 @@ def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Ro
 
 
 def no_organization(slug: str) -> NotFound:
-    return NotFound(
-        f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
-    )
+    return NotFound(f"There is no organization {slug}.", remediation="GET /api/orgs lists yours, with slugs.")
 
 
 def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | None = None) -> Permit:

@@ -117,9 +117,7 @@ def present_team(app: App, caller: Principal, team_id: str) -> Team:
     require_whole(caller, "Reading teams")
     team = app.ledger.teams.team(caller.organization_id, team_id)
     if team is None:
-        raise NotFound(
-            f"There is no team {team_id}.", remediation="List the teams with GET /api/teams and use one of their ids."
-        )
+        raise NotFound(f"There is no team {team_id}.", remediation="GET /api/teams lists them, with ids.")
     return team
 
 

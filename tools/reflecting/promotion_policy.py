@@ -196,9 +196,7 @@ class PromotionFields(Request):
         None, description="Key of that scope; without one, the one that was suggested."
     )
     domain: Label | None = Field(None, description="Field of knowledge; without one, that of the notes.")
-    project: EntityId | None = Field(
-        None, description="Id of the project that it belongs to; without one, that of the notes."
-    )
+    project: EntityId | None = Field(None, description="Id of its project; without one, that of the notes.")
     related_to: RelatedTo = Field([], description="Ids to link it to, each plain or as `relationship:id`.")
 
 

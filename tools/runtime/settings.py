@@ -110,9 +110,7 @@ class Settings(BaseModel):
         "while they take it longer than a second.",
     )
 
-    public_scope: bool = Field(
-        False, description="Accept the memory scope `public`; everybody in the organization reads it."
-    )
+    public_scope: bool = Field(False, description="Accept the memory scope `public`: all of the organization reads it.")
     share_across_organizations: bool = Field(
         False, description="Let people share raw memories with other organizations that they belong to."
     )
@@ -142,9 +140,7 @@ class Settings(BaseModel):
     )
     jwt_algorithm: Literal["HS256", "HS384", "HS512"] = Field("HS256", description="Signature algorithm of tokens.")
     access_token_expire_minutes: int = Field(60, ge=1, le=1440, description="Lifetime of access tokens, in minutes.")
-    refresh_token_expire_days: int = Field(
-        30, ge=1, le=365, description="Lifetime of sessions and refresh tokens, in days."
-    )
+    refresh_token_expire_days: int = Field(30, ge=1, le=365, description="Days that sessions and refresh tokens last.")
     mcp_auth_mode: Literal["auto", "on", "off"] = Field(
         "auto", description="`off` serves /mcp without tokens, as the first admin: for development, on loopback only."
     )

@@ -25,11 +25,13 @@ _CREDENTIALS = (
     (("bearer ",), re.compile(r"(?<=\bbearer )[A-Za-z0-9._~+/=-]{16,}", re.IGNORECASE)),
     (("hooks.slack.com",), re.compile(r"(?<=hooks\.slack\.com/services/)[A-Za-z0-9/]{16,}")),
     # The password of a URL, or a token instead of a name.
-    (("://",), re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/@]+|[^\s/:@]{12,})(?=@)")),
+    (("://",), re.compile(r"(?<=://)(?:[^\s/:@]*:[^\s/\"<>]+|[^\s/:@]{12,})(?=@)")),
 )
 """Patterns, each with texts of which one stands in each match, in lower case: looking for those is much faster."""
 _NEW = r"(?!\[redacted\]|\s)"
-_VALUE = _NEW + r"(?:\"(?:[^\"\\\n]|\\.)+\"|\\?\"[^\"\n]+\"|'[^'\n]+'|[^\s\"',;&]{3,})"
+_PART = r"[^\s\"',;&]|[,&](?![\w.-]+[=:]|[\s\"')\]}]|$)|(?<=\w)'(?=\w)"
+"""Part of a value without quotes: a comma, too, unless the value ends there or the next name follows."""
+_VALUE = _NEW + rf"(?:\"(?:[^\"\\\n]|\\.)+\"|\\?\"[^\"\n]+\"|'[^'\n]+'|(?:{_PART}){{3,}})"
 _RANDOM = r"(?=[\w+/-]*\d)(?=[\w+/-]*[a-z])(?:[a-z0-9+/]{12,}|[\w-]{40,})=*(?![\w.:/+-])"
 """Value of any key that is no word, id, path or address."""
 _IS = r"\\?[\"']?\s*[:=]\s*"
@@ -44,7 +46,11 @@ _NAMES = (
 _NAMED_VALUES = tuple(
     (hints, re.compile(f"(?P<name>{name}){value}", re.IGNORECASE))
     for hints, name, value in (
-        (("authorization",), r"\bauthorization[\"']?:\s*[\"']?", rf"{_NEW}(?!\w+ +\[redacted\])(?:[a-z]+ +)?[^\s\"']+"),
+        (
+            ("authorization",),
+            r"\bauthorization[\"']?:\s*[\"']?",
+            rf"{_NEW}(?!\w+ +\[redacted\])(?:digest [^\r\n]+|(?:[a-z]+ +)?[^\s\"']+)",
+        ),
         (("cookie",), r"\bcookie[\"']?:\s*[\"']?", rf"{_NEW}[^\"'\r\n]+"),
         # User and password as for curl; not the numbers of a user and a group, nor a URL.
         (("-u",), r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]?", r"(?:\"[^\":\n]*:[^\"\n]+\"|'[^':\n]*:[^'\n]+')"),
@@ -73,6 +79,11 @@ _KINDS = (
     "private key", "issued key", "issued key", "cloud key", "JSON Web Token", "bearer token", "web hook",
     "URL password", "header", "cookie", *["login"] * 4, *["named value"] * 5,
 )  # fmt: skip
+
+
+def names_secret(argument: str) -> bool:
+    """True if the argument of a command that follows is a secret: `--password`."""
+    return re.fullmatch(rf"--?[\w-]{{0,40}}{_NAMED}", argument, re.IGNORECASE) is not None
 
 
 def redacted(text: str) -> tuple[str, list[str]]:

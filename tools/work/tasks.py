@@ -203,9 +203,7 @@ class CompleteTaskRequest(OnTask):
     """A task that is done."""
 
     actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
-    learnings: Content | None = Field(
-        None, description="Lessons learned, kept as an episode with the readers of the task."
-    )
+    learnings: Content | None = Field(None, description="Lessons, kept as an episode with the readers of the task.")
     cited_ids: Ids | None = Field(
         None, description="Ids of records that helped: the task refers to them then, and they count as cited."
     )
@@ -276,9 +274,7 @@ def start_epic(app: App, call: Call, request: StartEpicRequest) -> EpicDone:
 class CompleteEpicRequest(OnEpic):
     """An epic that is done."""
 
-    learnings: Content | None = Field(
-        None, description="Lessons learned, kept as an episode with the readers of the epic."
-    )
+    learnings: Content | None = Field(None, description="Lessons, kept as an episode with the readers of the epic.")
 
 
 @move("epic", "complete", "entity_pending", "entity_created")
