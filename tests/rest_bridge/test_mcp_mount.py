@@ -48,9 +48,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
     return rpc("tools/call", name=name, arguments=arguments)
 
 
-INITIALIZE = rpc(
-    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
-)
+INITIALIZE = rpc("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
 
 
 def answer_in(response: httpx2.Response) -> dict[str, Any]:

@@ -65,9 +65,7 @@ async def test_answers_with_tokens_are_kept_by_nobody(world: World, ada: Person)
 
 @pytest.fixture(scope="module")
 async def behind_https(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    settings = settings_at(
-        tmp_path_factory.mktemp("https"), base_url="https://engrain.example", rate_limit_enabled=False
-    )
+    settings = settings_at(tmp_path_factory.mktemp("tls"), base_url="https://engrain.example", rate_limit_enabled=False)
     async with opened(settings) as app, world_of(app) as world:
         yield world
 

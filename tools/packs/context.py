@@ -33,7 +33,7 @@ from tools.retrieval.passages import body_of, with_passages
 from tools.retrieval.pipeline import answered, retrieve
 from tools.retrieval.plan import DOUBTFUL, UNRELATED, Plan
 from tools.retrieval.pool import Candidate
-from tools.search.answers import SearchResponse, details, words_of
+from tools.search.answers import SearchResponse, details, identities_of
 from tools.search.exposure import UsageExposure, exposed
 from tools.search.search import SearchRequest, searched
 
@@ -198,7 +198,7 @@ def _choose(app: App, request: ContextRequest, ranked: Ranked, facets: Sequence[
     there = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
     first: dict[Hashable, Chosen] = {}
     for each in there:
-        first.setdefault(words_of(entities[each.option.id]), each)
+        first.setdefault(identities_of(entities[each.option.id])[0], each)
     kept = list(first.values())
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
     candidates |= {hit.id: hit for hit, _ in with_passages(shown, ranking.terms)}

@@ -18,7 +18,7 @@ from tools.retrieval.pipeline import retrieve
 from tools.retrieval.plan import NEAREST, Plan
 from tools.retrieval.pool import Candidate, Ranking
 from tools.retrieval.scoring import HELD_WHOLLY
-from tools.search.answers import words_of
+from tools.search.answers import identities_of
 from tools.text.plain import one_line
 
 LINKS_PER_DIRECTION = 12
@@ -161,12 +161,12 @@ def also_known(
     strong = (each for each in options if each.score >= STRONG and each.id not in shown and each.status not in GONE)
     best = nlargest(most, strong, key=attrgetter("score"))
     read = app.ledger.records.entities(plan.organization_id, [each.id for each in best])
-    told, known = {words_of(entity) for entity in shown.values()}, list[AlsoKnown]()
+    told, known = {said for entity in shown.values() for said in identities_of(entity)}, list[AlsoKnown]()
     for each in best:
         entity = read.get(each.id)
-        if entity is None or not matches(entity, wanted) or words_of(entity) in told:
+        if entity is None or not matches(entity, wanted) or not told.isdisjoint(identities_of(entity)):
             continue
-        told.add(words_of(entity))
+        told.update(identities_of(entity))
         known.append(AlsoKnown.of(entity, type=entity.entity_type, score=each.score))
     return known[:MOST_ALSO_KNOWN]
 

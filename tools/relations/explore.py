@@ -38,9 +38,7 @@ class ExploreRequest(Filters):
         description="list: by filters; related: one step from entity_id; traverse: `depth` steps; "
         "dependencies: what it needs and what needs it.",
     )
-    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
-        None, description="Only these types, as in `add`."
-    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Types as in `add`.")
     entity_id: EntityId | None = Field(None, description="Start of related, traverse and dependencies.")
     relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
         None, description="Only along these, such as SUPERSEDES."

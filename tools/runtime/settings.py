@@ -149,17 +149,11 @@ class Settings(BaseModel):
     frontend_url: PublicAddress | None = Field(
         None, description="URL of the frontend, to which browsers return after an external sign-in."
     )
-    codehost_client_id: str | None = Field(
-        None, description="Client id of this server at the code host that signs people in."
-    )
-    codehost_client_secret: str | None = Field(
-        None, description="Client secret of this server at the code host.", repr=False
-    )
+    codehost_client_id: str | None = Field(None, description="Client id of this server at the code host for sign-in.")
+    codehost_client_secret: str | None = Field(None, description="This server's secret at the code host.", repr=False)
     codehost_authorize_url: str | None = Field(None, description="Authorization page of the code host.")
     codehost_token_url: str | None = Field(None, description="Token endpoint of the code host.")
-    codehost_api_url: str | None = Field(
-        None, description="Base URL of the code host's API, with `/user` and `/user/emails`."
-    )
+    codehost_api_url: str | None = Field(None, description="URL of the code host's API with `/user`, `/user/emails`.")
     oidc: Annotated[OidcSetting, WithJsonSchema({"type": "string"})] | None = Field(
         None, description="OpenID Connect providers as JSON: see [Signing in by a provider](../guide/sign-in.md)."
     )
@@ -185,9 +179,7 @@ class Settings(BaseModel):
 
     rate_limit_enabled: bool = Field(True, description="Limit the rate of sign-in requests.")
     cors_origins: tuple[Origin, ...] = Field((), description="Origins from which browsers may call, comma-separated.")
-    allowed_hosts: tuple[HostHeader, ...] = Field(
-        (), description="Additional Host headers that /mcp accepts, comma-separated."
-    )
+    allowed_hosts: tuple[HostHeader, ...] = Field((), description="More Host headers for /mcp, comma-separated.")
     trusted_proxies: tuple[Network, ...] = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-* headers are trusted, comma-separated."
     )

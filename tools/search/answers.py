@@ -10,6 +10,7 @@ from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Result
+from tools.records.derivation import LINK, REMEMBERED
 from tools.records.trust import TRUST
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import retrieve
@@ -60,37 +61,43 @@ def ranked(app: App, plan: Plan, read: Read, offset: int, limit: int) -> tuple[R
 def distinct(best: Sequence[Candidate], read: Read, offset: int, limit: int) -> Distinct:
     """Return the page of the candidates without copies of earlier ones.
 
-    Copies have the same name and words, such as a raw memory and the entity that `remember` made of it, which is the
+    Copies have the same name and words, or are a raw memory and the entity that `remember` made of it, which is the
     one to show; of others, the newest. The same words of another time or in a thread are another statement.
     """
-    shown: dict[Hashable, list[Hit]] = {}
-    start = 0
+    shown, known, start = list[list[Hit]](), dict[Hashable, list[Hit]](), 0
     while len(shown) < offset + limit and start < len(best):
         # A few more, since copies stand next to each other.
         batch = best[start : start + offset + limit - len(shown) + SPARE]
         start += len(batch)
         entities = read([each.id for each in batch])
         for hit in batch:
-            if (entity := entities.get(hit.id)) is not None:
-                shown.setdefault(words_of(entity), []).append((hit, entity))
+            if (entity := entities.get(hit.id)) is None:
+                continue
+            identities = identities_of(entity)
+            copies = next((known[each] for each in identities if each in known), None)
+            if copies is None:
+                shown.append(copies := [])
+            copies.append((hit, entity))
+            known |= dict.fromkeys(identities, copies)
     page = Distinct(is_whole=len(shown) >= offset + limit)
-    for copies in [*shown.values()][offset : offset + limit]:
+    for copies in shown[offset : offset + limit]:
         hit, entity = max(copies, key=lambda copy: (copy[1].entity_type != RAW_MEMORY, copy[1].created_at))
         page.hits.append((replace(hit, score=copies[0][0].score), entity))
         page.others[entity.id] = [other for _, other in copies if other.id != entity.id]
-    page.collapsed = Counter(
-        ORIGINS.get(entity.entity_type, "graph") for copies in shown.values() for _, entity in copies[1:]
-    )
+    page.collapsed = Counter(ORIGINS.get(entity.entity_type, "graph") for copies in shown for _, entity in copies[1:])
     return page
 
 
-def words_of(entity: Entity) -> Hashable:
-    """Return the common identity of copies of a record."""
+def identities_of(entity: Entity) -> list[Hashable]:
+    """Return what copies of a record have in common, at least one each: their words, or the raw memory."""
     agent = entity.category if entity.entity_type == RAW_MEMORY else None
     times = (str(entity.metadata.get(when)) for when in _TIMES)
     said = (entity.name, entity.content or entity.description, agent, *times)
     is_its_own = entity.entity_type in WORK or "thread_id" in entity.metadata or not said[1]
-    return entity.id if is_its_own else said
+    metadata, memory = entity.metadata, entity.id if entity.entity_type == RAW_MEMORY else None
+    if metadata.get("capture_mode") == REMEMBERED and not metadata.get("content_excerpt"):
+        memory = memory or str(metadata.get(LINK))
+    return [each for each in (entity.id if is_its_own else said, memory) if each]
 
 
 class SearchResult(Result):

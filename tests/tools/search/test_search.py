@@ -363,6 +363,12 @@ async def test_copies_take_one_place_and_pages_never_overlap(owner: Person) -> N
     newest = await owner.call("store_raw_memory", title="Boiler", raw_content="A key of the boiler is lost.", sync=True)
     [memory] = (await owner.call("recall", query="lost key of the boiler", limit=1))["memories"]
     assert (memory["id"], memory["also_stored_as"]) == (newest["id"], [known["raw_memory_id"]])
+    await owner.call(
+        "update_entity", entity_id=known["id"], name="Key", content="A key of the boiler is found.", sync=True
+    )
+    found = (await owner.call("search", query="lost key of the boiler", types=["episode", "raw_memory"]))["results"]
+    assert found[0]["metadata"]["also_stored_as"] == [newest["id"], known["raw_memory_id"]]
+    assert (found[0]["id"], known["raw_memory_id"] in [each["id"] for each in found]) == (known["id"], False)
 
 
 async def test_the_excerpt_of_a_hit_is_what_matched(owner: Person) -> None:
@@ -419,9 +425,7 @@ async def test_search_tells_how_many_of_the_readable_records_are_still_being_rea
         await owner.call("bulk_create_entities", entities=texts)
         hidden = [each | {"metadata": {"memory_scope": "private"}} for each in texts[:5]]
         await member.call("bulk_create_entities", entities=hidden)
-        told = [
-            (await who.call("search", query="unheard"))["filters"].get("pending_records") for who in (owner, member)
-        ]
+        told = [(await who.call("search", query="later"))["filters"].get("pending_records") for who in (owner, member)]
         packs = [await who.call("context", goal="unheard") for who in (owner, member)]
         recalled = await member.call("recall", query="unheard")
         gate.set()

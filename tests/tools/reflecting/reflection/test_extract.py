@@ -101,9 +101,7 @@ def test_notes_without_a_cue_are_kept_as_one_record_of_the_session() -> None:
     assert (found.kind, found.confidence, found.content) == ("session", 0.6, notes)
 
 
-@pytest.mark.parametrize(
-    "notes", ["", " \n\n", "ok thanks", "lunch? - yes!", "# Notes\n\n## Decisions\n\n## Questions"]
-)
+@pytest.mark.parametrize("notes", ["", " \n\n", "thanks", "lunch? - yes!", "# Notes\n\n## Decisions\n\n## Questions"])
 def test_small_talk_and_empty_templates_give_nothing(notes: str) -> None:
     assert extract(notes) == []
 
