@@ -18,6 +18,7 @@ from tools.entities import chunking
 from tools.entities.entities import named, part_of, readable
 from tools.frame.operation import SYNCED, Call, Request, Result, Route, Tool, entry, writing
 from tools.records.containment import contain
+from tools.records.derivation import EXCERPT, LINK
 from tools.records.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.records.projects import require_live
 from tools.records.receipts import receipt_for
@@ -271,6 +272,7 @@ class Slice(Result):
     pieces: list[Piece]
     truncated: bool
     content_length: int | None = Field(None, description="Characters of the whole record, where a part is shown.")
+    excerpt_of: str | None = Field(None, description="Raw memory with the whole text, of which the record is a part.")
 
 
 def _for_agents(piece: Slice) -> dict[str, Any]:
@@ -289,14 +291,16 @@ def fetch_slice(app: App, call: Call, request: SliceRequest) -> Slice:
     place = places.get(entity.id)
     if place is None:
         part, length = part_of(entity.content, request.start, request.content_max_chars), len(entity.content)
+        memory = entity.metadata.get(LINK) if entity.metadata.get(EXCERPT) else None
         return Slice(
             entity_id=entity.id,
             name=entity.name,
             url=entity.source_file,
             content=part,
             pieces=[],
-            truncated=request.start + len(part) < length,
+            truncated=request.start + len(part) < length or memory is not None,
             content_length=length if len(part) < length else None,
+            excerpt_of=memory if isinstance(memory, str) else None,
         )
     index = place.chunk.chunk_index
     around = app.ledger.records.document_chunks(

@@ -39,9 +39,7 @@ class ListEntitiesRequest(Request):
     entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty for all.")
     language: Wanted | None = Field(None, description="Only this programming language; empty for all.")
     category: Wanted | None = Field(None, description="Only this category; empty for all.")
-    search: Annotated[str, Field(max_length=1000)] | None = Field(
-        None, description="Text in name or description; empty for all."
-    )
+    search: Annotated[str, Field(max_length=1000)] | None = Field(None, description="Text in name or description.")
     project_ids: CommaSeparated | None = Field(None, description="Only these projects (ids), comma-separated; or all.")
     page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
     page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
@@ -111,9 +109,7 @@ class GetEntityRequest(Filters):
     entity_id: EntityId = Field(description="The entity's id.")
     include_summary: bool = Field(True, description="Add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
-    as_of: Date | None = Field(
-        None, description="Read it as of this moment: ISO date or time, or relative like 7d. Default: now."
-    )
+    as_of: Date | None = Field(None, description="Moment to read it as of: ISO date or time, or 7d. Default: now.")
     start: int = Field(0, ge=0, description="First character of content, to read a long one in parts.")
     content_max_chars: int | None = Field(None, ge=1, description="Most characters of content; without it, all.")
 

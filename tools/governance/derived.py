@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from stores.records import Entity, source_ids
 from tools.frame.json_values import texts_in
 from tools.governance.lifecycle import is_withheld, placed
+from tools.records.derivation import EXCERPT
 from tools.records.entity_models import CONTENT_LIMIT
 from tools.records.trust import BEFORE, DOUBTFUL, TRUST, trust_of
 from tools.text.sentences import sentences
 
-EXCERPT = "content_excerpt"
 QUOTE_CHARACTERS = 24
 """Least length of a sentence that counts as quoted."""
 RUN, SHORT = 40, 8  # least length of a piece, and of a whole text, that count as quoted

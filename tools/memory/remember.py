@@ -22,7 +22,7 @@ from tools.frame.json_values import texts_in, without_none
 from tools.frame.operation import Call, Request, Result, Route, Tool, writing
 from tools.frame.threads import in_thread
 from tools.memory.memories import memory_draft
-from tools.records.derivation import REMEMBERED
+from tools.records.derivation import EXCERPT, REMEMBERED
 from tools.records.entity_models import (
     CONTENT_LIMIT,
     KEYS_LIMIT,
@@ -67,13 +67,9 @@ class RememberRequest(Request):
     project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
     related_to: RelatedTo | None = Field(None, description="Ids to link to; `supersedes:<id>` retires that record.")
-    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
-        None, description="Ids of tasks to link it to."
-    )
+    task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(None, description="Tasks to link it to.")
     active_task: bool = Field(True, description="Link it to the task that you are doing, if there is one.")
-    metadata: JsonObject | None = Field(
-        None, description="Further structured data; `captured_at` is when it was said, if not now."
-    )
+    metadata: JsonObject | None = Field(None, description="More data; `captured_at` is when it was said, if not now.")
     retrieval_keys: RetrievalKeys = None
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
@@ -294,7 +290,7 @@ def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> Enti
         "project_id": _project(request, place),
         "scope_key": place.scope_key,
         **findable_metadata(request.retrieval_keys, request.spans, request.probes),
-        "content_excerpt": {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
+        EXCERPT: {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
         "raw_memory_id": memory_id,
         "capture_mode": REMEMBERED,
     }

@@ -67,9 +67,7 @@ class UpdateMemorySpaceRequest(MemorySpaceRequest):
 class PutMemorySpaceMemberRequest(MemorySpaceRequest):
     """New or changed member of a memory space."""
 
-    principal_type: Word = Field(
-        description="`user`; `agent`, `delegated` and others are stored, but grant no access by themselves."
-    )
+    principal_type: Word = Field(description="`user`; `agent`, `delegated` and others are stored, but grant nothing.")
     principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
     role: Word = Field(
         "reader",

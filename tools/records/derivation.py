@@ -16,7 +16,7 @@ from stores.records import ORGANIZATION, Entity, EntityDraft, JsonObject, RawMem
 from tools.frame.json_values import texts_in
 
 PROJECT = "project"
-LINK, LINKS = "raw_memory_id", "raw_source_ids"
+LINK, LINKS, EXCERPT = "raw_memory_id", "raw_source_ids", "content_excerpt"
 REMEMBERED, REPORTED = "remember", "experience"
 """Capture surfaces of raw memories: kept with an entity by `remember`, and of a published experience."""
 REVISION, OUTLINE, EVIDENCE = 0, 1, 2

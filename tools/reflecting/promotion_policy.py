@@ -189,12 +189,8 @@ class Reviewed(Result):
 class PromotionFields(Request):
     """Target and links of a promotion."""
 
-    promote_to_scope: MemoryScope | None = Field(
-        None, description="Scope of the promoted record; by default, the suggested one."
-    )
-    promote_to_scope_key: EntityId | None = Field(
-        None, description="Key of that scope; without one, the one that was suggested."
-    )
+    promote_to_scope: MemoryScope | None = Field(None, description="Scope of the record; default: the suggested one.")
+    promote_to_scope_key: EntityId | None = Field(None, description="Key of that scope; default: the suggested one.")
     domain: Label | None = Field(None, description="Field of knowledge; without one, that of the notes.")
     project: EntityId | None = Field(None, description="Id of its project; without one, that of the notes.")
     related_to: RelatedTo = Field([], description="Ids to link it to, each plain or as `relationship:id`.")

@@ -97,6 +97,7 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
         answer=lambda pack: {
             "markdown": pack.markdown.rstrip(),
             "source_id": pack.source_id,
+            "kept": [each.persisted_id for each in pack.candidates if each.persisted_id],
             "readable_by": pack.readable_by,
             "usage_hint": pack.usage_hint,
         },

@@ -125,9 +125,7 @@ class Settings(BaseModel):
         "server with its API. Needs the extra `llm`.",
     )
     llm_model: str | None = Field(None, description="Name of the language model.")
-    llm_base_url: PublicAddress | None = Field(
-        None, description="URL of the language model's server, if not the provider's own."
-    )
+    llm_base_url: PublicAddress | None = Field(None, description="URL of the model's server, if not the provider's.")
     llm_api_key: HeaderSecret | None = Field(None, description="API key of the language model.", repr=False)
     llm_timeout_s: float = Field(
         30, gt=0, le=600, description="Timeout of the language model, in seconds; then reflection uses its rules."
@@ -172,9 +170,7 @@ class Settings(BaseModel):
     )
     smtp_username: MailText | None = Field(None, description="User name at the mail server, if it needs one.")
     smtp_password: MailText | None = Field(None, description="Password at the mail server.", repr=False)
-    smtp_ca_file: UserPath | None = Field(
-        None, description="CA certificates (PEM) for the mail server, instead of the system's."
-    )
+    smtp_ca_file: UserPath | None = Field(None, description="Mail server's CA certificates (PEM), not the system's.")
     smtp_from: Sender = Field("Engrain <engrain@localhost>", description="Sender of mail.")
 
     rate_limit_enabled: bool = Field(True, description="Limit the rate of sign-in requests.")

@@ -4,13 +4,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
+
+from pydantic import PrivateAttr
 
 from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.app import App
 from tools.frame.json_values import StoredJson
 from tools.frame.operation import Result
-from tools.records.derivation import LINK, REMEMBERED
+from tools.records.derivation import EXCERPT, LINK, REMEMBERED
 from tools.records.trust import TRUST
 from tools.retrieval.passages import with_passages
 from tools.retrieval.pipeline import retrieve
@@ -95,7 +97,7 @@ def identities_of(entity: Entity) -> list[Hashable]:
     said = (entity.name, entity.content or entity.description, agent, *times)
     is_its_own = entity.entity_type in WORK or "thread_id" in entity.metadata or not said[1]
     metadata, memory = entity.metadata, entity.id if entity.entity_type == RAW_MEMORY else None
-    if metadata.get("capture_mode") == REMEMBERED and not metadata.get("content_excerpt"):
+    if metadata.get("capture_mode") == REMEMBERED and not metadata.get(EXCERPT):
         memory = memory or str(metadata.get(LINK))
     return [each for each in (entity.id if is_its_own else said, memory) if each]
 
@@ -127,6 +129,12 @@ class SearchResponse(Result):
     limit: int
     offset: int
     has_more: bool
+    _best_score: float = PrivateAttr(1.0)
+
+    def with_best(self, candidates: Sequence[Candidate]) -> Self:
+        """Note the score of the best of all hits, by which agents are spared the weakest."""
+        self._best_score = max((each.score for each in candidates), default=1.0)
+        return self
 
 
 NOTHING = "Nothing here is about this."
@@ -137,9 +145,9 @@ WEAK_SHARE = 0.25
 def for_agents(response: SearchResponse) -> dict[str, Any]:
     """Show who said what, and when, with the passage that matched."""
     faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
-    best = response.results[0].score if response.results and not response.offset else 1.0
-    strong = [hit for hit in response.results if response.offset or hit.score >= WEAK_SHARE * best]
-    shown = strong[: NEAREST if best < UNRELATED else None]
+    best = response._best_score
+    strong = [hit for hit in response.results if hit.score >= WEAK_SHARE * best]
+    shown = strong[: max(0, NEAREST - response.offset) if best < UNRELATED else None]
     note = None if response.results or response.offset else NOTHING
     # A best score that is hardly above those of unrelated records.
     note = f"{NOTHING} The nearest records score {best:.2f} at most." if best < DOUBTFUL else note

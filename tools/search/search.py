@@ -139,7 +139,7 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
         document_count=count["document"],
         raw_memory_count=count["raw_memory"],
         has_more=request.offset + request.limit < sum(count.values()),
-    )
+    ).with_best(ranking.best)
 
 
 def _memories(caller: Principal, request: SearchRequest) -> str | None:

@@ -22,7 +22,7 @@ from tools.packs.context import Packed, packed, withheld
 from tools.packs.context_models import ContextRequest, RelatedItem
 from tools.packs.facets import DONE, LIMITS, Facet, Option, types_of
 from tools.packs.options import STRUCTURE, in_force, links_of, readable_records, related_items
-from tools.records.derivation import LINK
+from tools.records.derivation import LINK, LINKS
 from tools.records.entity_types import GONE
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import WORK, Pack, Section, Source, facet_of, shown_name, source_of
@@ -342,7 +342,7 @@ def _is_generated(memory: RawMemory) -> bool:
 def _generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:
     # No document feeds on another.
     made_of = {
-        entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get("raw_source_ids"))}
+        entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get(LINKS))}
         for entity in entities
     }
     named = {each for ids in made_of.values() for each in ids}

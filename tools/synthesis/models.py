@@ -64,9 +64,7 @@ class PlanRequest(_OfProject):
         description="Subject, in plain words."
     )
     output_type: OutputType = Field("documentation", description="Decides the sections.")
-    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(
-        None, description="Readers to write for."
-    )
+    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(None, description="Readers.")
     depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
     seed_query: Annotated[str, StringConstraints(max_length=1_000)] | None = Field(
         None, description="Looked for instead of the goal."

@@ -94,7 +94,11 @@ def _drafted(draft: SynthesisDraft) -> dict[str, Any]:
     if kept["scope"] != draft.request["memory_scope"]:
         kept["why"] = "private, because not everybody in the project may read all of its sources"
     return {
-        "markdown": artifact.markdown.rstrip(),
+        **(
+            {"document": artifact.json_payload}
+            if artifact.format == "json"
+            else {"markdown": artifact.markdown.rstrip()}
+        ),
         "artifact_id": artifact.artifact_id,
         "verification": artifact.verification.status,
         **({"kept": kept} if artifact.remembered_memory_id else {}),

@@ -243,9 +243,7 @@ class UpdateEpicRequest(OnEpic):
 
     title: Name | None = Field(None, description="New title.")
     description: Description | None = Field(None, description="New description.")
-    status: EpicStatus | None = Field(
-        None, description="New state; `completed` and `archived` are for maintainers of the project."
-    )
+    status: EpicStatus | None = Field(None, description="New state; `completed` and `archived` need a maintainer.")
     priority: Priority | None = Field(None, description="New priority.")
     assignees: Assignees | None = Field(None, description="New assignees.")
     tags: Labels | None = Field(None, description="New labels.")
