@@ -189,6 +189,7 @@ async def test_weak_hits_beside_a_strong_one_are_cut_for_agents_alone(owner: Per
     answer, _ = await asked(owner, "search", **query)
     assert [hit["name"] for hit in answer["results"]] == ["Boiler key"]
     assert not answer["has_more"]
+    assert not (await asked(owner, "search", **query, offset=1))[0].get("results")
 
 
 async def test_forgetting_what_was_remembered_forgets_its_words(owner: Person) -> None:
@@ -370,6 +371,7 @@ async def test_every_write_says_who_can_read_it(owner: Person) -> None:
     ):
         answer, _ = await asked(owner, tool, **arguments)
         assert str(answer["readable_by"]).startswith(readers), (tool, arguments)
+        assert tool != "reflect" or answer["kept"]
     await caught_up(owner)
     found = await owner.call("search", query="decided to wait", memory_scope="organization", types=["raw_memory"])
     assert {each["metadata"]["memory_scope"] for each in found["results"]} == {"organization"}

@@ -29,10 +29,11 @@ async def test_a_task_names_what_there_is_and_what_fits(field: str, wrong: str, 
     def named(entity_id: str) -> dict[str, Any]:
         return {field: [entity_id] if field == "depends_on" else entity_id}
 
-    for unknown in ("nothing", hidden["id"]):
+    for unknown in ("nothing", "raw_memory_1", hidden["id"]):
         with pytest.raises(NotFound, match=f"^{field} names {unknown}, which does not exist") as missed:
             await task_of(owner, project, **named(unknown))
         assert missed.value.details["field"] == f"body.{field}"
+        assert ("It may be a raw memory" in str(missed.value.remediation)) == (unknown == "raw_memory_1")
     with pytest.raises(InvalidRequest, match=f"which is of type {wrong}"):
         await task_of(owner, project, **named(others[wrong]))
     change = {"add_depends_on": [others[wrong]]} if field == "depends_on" else named(others[wrong])

@@ -296,9 +296,7 @@ async def test_probes_are_rehearsed(member: Person) -> None:
 async def test_a_probe_is_not_answered_by_what_the_entity_is_linked_to(member: Person) -> None:
     other = await member.call("create_entity", name="Marlin billing", entity_type="note", sync=True)
     probes = ["Marlin billing", "What colour is the umbrella stand?"]
-    kept = await remember(
-        member, "The umbrella stand is red.", title="Umbrella stand", related_to=[other["id"]], probes=probes
-    )
+    kept = await remember(member, "The umbrella stand is red.", title="Stand", related_to=[other["id"]], probes=probes)
     linked, own = kept["probe_rehearsal"]
     assert own["found"]
     assert not linked["found"]
@@ -310,8 +308,9 @@ async def test_of_a_long_content_the_entity_holds_the_beginning(member: Person) 
     entity = await member.call("get_entity", entity_id=kept["id"])
     end = entity["metadata"]["content_excerpt"]["end"]
     assert entity["content"] == text[:end]
-    assert entity["content"].endswith("happened.")
-    assert 45_000 < end <= 50_000
+    assert (entity["content"].endswith("happened."), 45_000 < end <= 50_000) == (True, True)
+    read = await member.call("fetch_slice", entity_id=kept["id"], content_max_chars=60_000)
+    assert (read["truncated"], read["excerpt_of"]) == (True, kept["raw_memory_id"])
     assert (await capture(member, kept["raw_memory_id"]))["raw_content"] == text
     assert kept["raw_memory_id"] in await found(member, "zanzibarquux valve")
 
