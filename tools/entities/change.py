@@ -29,7 +29,7 @@ from tools.entities.entities import entities_made, entity_views
 from tools.frame.audit_entries import DELETE, remember_entry
 from tools.frame.operation import IF_MATCH, SYNCED, Call, Request, Result, Route, Tool, writing
 from tools.records.containment import contain, keep_hidden
-from tools.records.derivation import LINK, REMEMBERED, erase_made, require_no_wider, require_sources
+from tools.records.derivation import LINK, REMEMBERED, erase_made, require_no_wider, require_sources, sources_of
 from tools.records.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.records.entity_types import GONE
 from tools.records.projects import audit_project, grant_project, project_named, project_scope, require_live
@@ -272,7 +272,7 @@ class Deleted(Result):
     """The erased entity, and the raw memories that went with it."""
 
     deleted: list[str]
-    kept: list[str] = Field(description="The entity made of an erased raw memory stays, with its words.")
+    kept: list[str] = Field(description="What stays, with its words: the entity made of it, or what it was made of.")
 
 
 @writing(
@@ -289,9 +289,12 @@ def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Deleted
     caller = call.caller
     memories = app.ledger.memories.by_ids(caller.organization_id, [request.entity_id])
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        entity = tx.records.remains(request.entity_id)
+        sources = [] if entity is None else sources_of(tx, entity)
         deleted = erase(app, call, tx, request)
     made = entities_made(app, caller, memories.values())
-    return Deleted(deleted=deleted, kept=list(made.values()))
+    stay = {each.id for each in sources if may_read_memory(caller, each.visibility)} - {*deleted}
+    return Deleted(deleted=deleted, kept=[*made.values(), *sorted(stay)])
 
 
 def _remembered(tx: Transaction, caller: Principal, entity: Entity) -> list[str]:

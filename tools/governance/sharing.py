@@ -36,9 +36,7 @@ class ShareRequest(Request):
         description="Ids of raw memories that the caller may read."
     )
     target_scope: MemoryScope = Field(description="Readers after sharing.")
-    target_scope_key: EntityId | None = Field(
-        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
-    )
+    target_scope_key: EntityId | None = Field(None, description="Which project, team or memory space.")
     recipient_organization_id: EntityId | None = Field(
         None,
         description="The organization that gets them, the caller's by default. Another one is refused unless "

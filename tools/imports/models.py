@@ -41,9 +41,7 @@ class StartImportRequest(Request):
         "mbox", description="Format of the source; GET /api/ingestion/import-adapters lists them."
     )
     target_memory_scope: MemoryScope = Field("private", description="Readers of the imported records.")
-    target_scope_key: EntityId | None = Field(
-        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
-    )
+    target_scope_key: EntityId | None = Field(None, description="Which project, team or memory space.")
     options: Place = Field({}, description="Options of the adapter.")
     batch_size: int = Field(BATCH, ge=1, le=AT_ONCE, description="Most records in one transaction.")
     promotion_preview_approved: bool = Field(False, description="Accepted and ignored: an import promotes nothing.")

@@ -116,9 +116,7 @@ class RecallRequest(Filters):
     limit: int = Field(10, ge=1, le=50, description="Most memories.")
     min_score: float = Field(0, ge=0, le=1, description="Least score of a memory.")
     memory_scope: MemoryScope = Field("private", description="Scope of the memories.")
-    scope_key: EntityId | None = Field(
-        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
-    )
+    scope_key: EntityId | None = Field(None, description="Which project, team or memory space.")
     diary: bool = Field(False, description="Search the diaries of the caller's agents instead.")
     agent_id: Label | None = Field(None, description="Only this agent's diary.")
     project_id: EntityId | None = Field(None, description="Only memories about this project.")

@@ -50,7 +50,7 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
     if after.visibility == before.visibility:
         return
     place = Visibility(after.visibility, cast("MemoryScope", after.memory_scope), after.scope_key)
-    for source in _sources(tx, before):
+    for source in sources_of(tx, before):
         if source.principal_id != caller.user_id and narrower(place, derived_visibility(source)).key != place.key:
             raise Forbidden(
                 f"{before.id} was made of a memory of another user, which these people may not read.",
@@ -61,7 +61,7 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
 def require_sources(tx: Transaction, caller: Principal, before: Entity, metadata: JsonObject) -> None:
     """Refuse metadata that names other sources in place of another user's."""
     lost = [key for key in (LINK, LINKS) if key in metadata and before.metadata.get(key) not in (None, metadata[key])]
-    if lost and any(source.principal_id != caller.user_id for source in _sources(tx, before)):
+    if lost and any(source.principal_id != caller.user_id for source in sources_of(tx, before)):
         raise ValidationFailed(
             f"{before.id} was made of a memory of another user: its {lost[0]} cannot change.",
             remediation=f"Leave {lost[0]} out.",
@@ -69,7 +69,8 @@ def require_sources(tx: Transaction, caller: Principal, before: Entity, metadata
         )
 
 
-def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
+def sources_of(tx: Transaction, entity: Entity) -> list[Entity]:
+    """Return the raw memories that an entity was made of, readable or not."""
     found = tx.memories.memories_of(entity.id)
     named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get(LINKS))}
     named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get(LINKS)))

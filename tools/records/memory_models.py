@@ -28,9 +28,7 @@ class RawMemoryFields(Request):
     title: MemoryTitle = Field("", description="Title; searches find it, too.")
     source_id: SourceId | None = Field(None, description="Origin, in your words; by default, the memory's own id.")
     memory_scope: MemoryScope = Field("private", description="Readers.")
-    scope_key: EntityId | None = Field(
-        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
-    )
+    scope_key: EntityId | None = Field(None, description="Which project, team or memory space.")
     diary: bool = Field(False, description="Keep it in an agent's diary, apart from other memories.")
     agent_id: Label | None = Field(None, description="Agent whose diary it is, in any letter case.")
     project_id: EntityId | None = Field(None, description="The project that it is about.")
