@@ -43,15 +43,15 @@ ASKING = {"query", "goal", "mode", "entity_ids"}
 """Fields by which a read is told what it should find."""
 
 
-async def said(person: Person) -> str:
-    kept = await person.call("store_raw_memory", raw_content=WORDS, memory_scope="organization")
+async def said(person: Person, title: str) -> str:
+    kept = await person.call("store_raw_memory", title=title, raw_content=WORDS, memory_scope="organization")
     return str(kept["id"])
 
 
 async def world(person: Person) -> tuple[str, str, str, str]:
     hub = (await person.call("create_entity", name="hub", entity_type="topic"))["id"]
     rule = {"entity_type": "rule", "content": f"{WORDS}."}
-    made_of = [{"raw_memory_id": await said(person)} for _ in range(2)]
+    made_of = [{"raw_memory_id": await said(person, title)} for title in ("old", "new")]
     links = [f"depends_on:{hub}"]
     old = (await person.call("create_entity", name="old", related_to=links, metadata=made_of[0], **rule))["id"]
     then = person.app.clock().isoformat()

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from stores.errors import NotFound, ValidationFailed
 from stores.indexed_text import RETRIEVAL_KEYS
 from stores.ledger import ChunkPlace
-from stores.records import RAW_MEMORY, Entity, JsonObject
+from stores.records import Entity, JsonObject
 from tools.frame.arguments import SEVERAL
 from tools.frame.json_values import StoredJson, without_none
 from tools.frame.operation import Request, Result
@@ -155,14 +155,11 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
     }
 
 
+NO_RELATIONS = "A raw memory has no relations; remember its words, and link that record."
+
+
 def no_entity(entity_id: str) -> NotFound:
-    return NotFound(f"There is no entity {entity_id}.", remediation=way_out(entity_id, NotFound.default_remediation))
-
-
-def way_out(entity_id: str, otherwise: str) -> str:
-    if entity_id.startswith(f"{RAW_MEMORY}_"):
-        return "It may be a raw memory, which has no relations: remember its words, and use the id of that record."
-    return otherwise
+    return NotFound(f"There is no entity {entity_id}.", remediation=f"{NotFound.default_remediation} {NO_RELATIONS}")
 
 
 KEYS_LIMIT = 50

@@ -12,7 +12,7 @@ from auth.principal import Principal
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
 from stores.records import RAW_MEMORY, Entity, JsonObject, Relation
-from tools.records.entity_models import way_out
+from tools.records.entity_models import NO_RELATIONS
 from tools.records.entity_types import RELATIONSHIP_TYPES
 
 Found = TypeVar("Found", bound=Entity | Outline)
@@ -142,7 +142,7 @@ def require_target(
         forms = ", plain or as `relationship:id`" if field == "related_to" else ""
         raise NotFound(
             f"{field} names {target_id}, which does not exist.",
-            remediation=way_out(target_id, f"Use ids that a search or list returned{forms}."),
+            remediation=f"Use ids that a search or list returned{forms}. {NO_RELATIONS}",
             details={"field": f"body.{field}"},
         )
     expected = " or ".join(sorted(types))
